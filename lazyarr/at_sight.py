@@ -14,11 +14,12 @@ import sys
 import weakref
 from bisect import bisect_left
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy
 
-from lazyarr.awaited import Awaited
+from lazyarr.awaited import COLD, LARGE, Awaited
 from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.config import plan_key
@@ -143,6 +144,8 @@ class Swift(Awaited):
 
 SWIFT = Swift()
 
+_NBYTES = attrgetter("nbytes")
+
 
 _sights: dict[tuple[int, int], list[Sight]] = {}
 
@@ -176,7 +179,7 @@ def at_sight(roots: Sequence[Expr]) -> Met | None:
             known.append(sight)
         leaves = [*map(values.__getitem__, sight.leaves)]
         if SWIFT.code is None:
-            SWIFT.hear()
+            SWIFT.hear(COLD if max(map(_NBYTES, leaves), default=0) >= LARGE else 1)
         else:
             sight.seen += 1
             one = way[0] if len(way) == 1 else None

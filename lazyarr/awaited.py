@@ -8,6 +8,12 @@ from __future__ import annotations
 
 import sys
 
+LARGE = 4 << 20
+"""Bytes of an array that drives what the interpreter needs out of the caches."""
+
+COLD = 5
+"""Where it does, what Python does counts as so many: it takes five to ten times as long."""
+
 
 class Awaited:
     """Some such code."""

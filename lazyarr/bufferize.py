@@ -96,9 +96,10 @@ class Placement:
                 to, of = (numpy.ndarray(shape, char, b.memory, offset, strides) for b in (found, begun))
                 to[...] = of
             self.buffers[node.serial] = found
-        elif source.serial in self.members or self._free(source) or _stays(self.of(source)):
-            self.buffers[node.serial] = self.of(source)
-            self.take(node, source)
+        elif (serial := source.serial) in self.members or self._free(source) or _stays(self.of(source)):
+            self.buffers[node.serial] = self.buffers.get(serial, source.buf)    # (`of`, `take`, written out)
+            self.taken[node.serial] = source
+            self._ended.add(id(source))
         else:
             self.buffers[node.serial] = copy_of(self.of(source))
 
@@ -106,9 +107,9 @@ class Placement:
         """Place a node that takes turns with another buffer, which only the launch needs."""
         self.buffers[node.serial] = Ring.of(kind, node.nbytes)
 
-    def passing(self) -> Iterator[int]:
+    def passing(self) -> set[int]:
         """Serials of values that are gone when the step has run: their rows came round."""
-        return (serial for serial, buffer in self.buffers.items() if buffer.comes_round)
+        return {serial for serial, buffer in self.buffers.items() if buffer.comes_round}
 
     def take(self, node: Expr, value: Expr) -> None:
         """A node's buffer is that of a value, which ends."""

@@ -186,8 +186,11 @@ class _Allocator:
             return None
         with _Inside(self._inside), self._lock:
             self._settle()
-            at = next((k for k, (known, _) in enumerate(self._rings) if known == asked), -1)
-            start = self._rings.pop(at)[1] if at >= 0 else None
+            at, start = -1, None
+            for k, (known, _) in enumerate(self._rings):
+                if known is asked or known == asked:
+                    at, start = k, self._rings.pop(k)[1]
+                    break
             if start is not None:
                 self._credit = min(self._credit + 1, IN_VAIN)
             elif self._pays(asked):
@@ -214,9 +217,9 @@ class _Allocator:
         return False
 
     def give_ring(self, kind: Pattern, start: int, forks: int) -> None:
-        """As `give`; `forks` is what it was when the ring was made."""
+        """Take a ring back; `forks` is what it was when it was made.  Who comes next settles that: till then
+        it counts as live."""
         self._came.append((kind, start, forks))
-        self._collect()
 
     def has_room(self, nbytes: int) -> bool:
         """May so many bytes more be cached?"""
@@ -239,7 +242,8 @@ class _Allocator:
             self._reach -= kind.nbytes
             if forks == self.forks:
                 self._rings.append((kind, start))
-        self._shrink(current.buffer_cache_bytes)
+        if self._free.total > current.buffer_cache_bytes:
+            self._shrink(current.buffer_cache_bytes)
         if self._rings:
             self._unmap(min(self._saved, current.buffer_cache_bytes - self._free.total))
 
@@ -253,10 +257,13 @@ class _Allocator:
     def _unmap(self, limit: int) -> None:
         """Keep no more bytes of rings."""
         room = max(RING_ADDRESSES, TEMPORARIES * self._widest) - self._reach
-        while self._rings and (
-            self._in_rings() > limit or len(self._rings) > MOST_RINGS
-            or sum([kind.nbytes for kind, _ in self._rings]) > room
-        ):  # fmt: skip
+        while self._rings:
+            own = reach = 0
+            for kind, _ in self._rings:
+                own += kind.own
+                reach += kind.nbytes
+            if own <= limit and reach <= room and len(self._rings) <= MOST_RINGS:
+                break
             kind, start = self._rings.pop(0)
             if (name := hash(kind)) in self._asked:         # (there is no room for it: others come first)
                 self._asked.remove(name)

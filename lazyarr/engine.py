@@ -299,28 +299,30 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
 
 
 def _place(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
-    turns = {turn.node: turn for turn in step.turns}
+    turns, nodes, leaves = {turn.node: turn for turn in step.turns}, w.nodes, w.leaves
     for k, reusable in zip(step.stored, step.reusable, strict=True):
         turn = turns.get(k)
         if turn is None:
-            placement.place(w.nodes[k], map(w.value, reusable))
+            placement.place(nodes[k], map(w.value, reusable))
         elif turn.ring is not None:
-            placement.ring(w.nodes[k], turn.ring.pattern(rows.strips(threads)))
+            placement.ring(nodes[k], turn.ring.pattern(rows.strips(threads)))
         else:
-            source = None if turn.source is None else w.value(turn.source)
-            placement.turn(w.nodes[k], source, turn.margins)
+            at = turn.source            # (`Walk.value`, written out)
+            source = None if at is None else nodes[at] if at >= 0 else leaves[-1 - at]
+            placement.turn(nodes[k], source, turn.margins)
 
 
 def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
-    members, homes = [w.nodes[k] for k in step.members], _homes(rows, w, placement)
-    streamed = [part.step.operands[k] for part in rows.parts if part.streams for k in part.step.written]
-    warm = all(placement.of(w.value(k)).recycled for k in streamed)
+    homes = _homes(rows, w, placement)
+    members = [w.nodes[k] for k in step.members]
+    warm = not rows.streamed or all(placement.of(w.value(k)).recycled for k in rows.streamed)
     watch = None
     if rows.delay and rows.watches:
         from lazyarr.replay_blocks import BlockWatch
 
         watch = BlockWatch(rows, members, placement)
-    scalars = [_scalars(part.step, w) if part.step.constants else () for part in rows.parts]
+    nodes = w.nodes                     # (`_scalars`, written out)
+    scalars: Any = [nodes[c[0]].inputs[c[1]] if c.__class__ is tuple else c for c in rows.constants]
     found = launch_rows(rows, homes, scalars, warm, watch, threads)
     if any(found):
         from lazyarr.replay import UNWATCHED, explain
@@ -328,7 +330,7 @@ def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, t
         watched = UNWATCHED if watch is None else watch.seen
         w.late += explain(step, members, found, placement, watched)
     _finish(members, placement, reduce(or_, found))
-    gone = {*placement.passing()} if rows.rings else ()
+    gone = placement.passing() if rows.rings else ()
     for node in members if gone else ():
         if node.serial in gone:
             node.buf = None
@@ -477,6 +479,16 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
     """The values exist, and these flags were raised: hand out buffers, forget what nobody needs more.  What
     is stored goes first: an interrupt half way must leave the others to whatever is computed again."""
     buffers, waiting = placement.buffers, placement.waiting
+    if waiting or not swift_walk.finished(members, buffers):
+        _finish_others(members, placement, raised)
+    for value in placement.taken.values():
+        value.buf = None
+    COUNT.nodes_run += len(members)
+
+
+def _finish_others(members: list[Expr], placement: Placement, raised: int) -> None:
+    """The same of those of which some stay pending, by Python."""
+    buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):
         if node.op is None:             # (a signal's handler asked for it: see `ready.launched`)
@@ -493,6 +505,3 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
         node.op = node.region = node.old = None
         node.inputs = ()
         node.depth = node.weight = 0
-    for value in placement.taken.values():
-        value.buf = None
-    COUNT.nodes_run += len(members)

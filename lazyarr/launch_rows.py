@@ -13,6 +13,7 @@ import time
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from operator import methodcaller
 from typing import Any, Protocol
 
 import numpy
@@ -70,6 +71,12 @@ class Ready:
     """Whose addresses are among the words."""
     shares: list[float]
     """For each part: how much of the time it takes, roughly."""
+    shell: dict[str, int]
+    """Addresses of the kernels that run those."""
+    heating: bool = True
+    """Is somebody to hear how long kernels run?"""
+    said: tuple[list[bytes], array[int]] | None = None
+    """The scalars of the launch before, and the words with these: most loops come with the same ones."""
     alike: dict[tuple[object, ...], int] = field(default_factory=dict)
     """The first words of variants that have been entered, by all that these say."""
 
@@ -80,7 +87,7 @@ def rows_key(streams: bool, threads: int) -> tuple[Any, ...]:
 
 
 def launch_rows(
-    rows: RowBlocks, homes: Mapping[int, int], scalars: Sequence[Sequence[numpy.generic]], warm: bool,
+    rows: RowBlocks, homes: Mapping[int, int], scalars: Sequence[numpy.generic], warm: bool,
     watch: Watch | None = None, threads: int = 0,
 ) -> list[int]:
     """Run the steps.
@@ -90,8 +97,8 @@ def launch_rows(
     rows : RowBlocks
     homes : mapping of int to int
         Where the storage of each value lies that steps read and write there (`RowBlocks.lying`).
-    scalars : sequence of sequences of numpy.generic
-        For each step its runtime scalars.
+    scalars : sequence of numpy.generic
+        The runtime scalars of all steps, one after the other.
     warm : bool
         Whether the pages of what may be stored past the caches are warm.
     watch : Watch, optional
@@ -114,20 +121,19 @@ def launch_rows(
             rows.launches[key] = ready
     else:
         COUNT.memory_hits += len(rows.parts)
-    words = ready.words[:]
+    words = _with(ready, scalars)
     for word, value in ready.addresses:
         words[word] = homes[value]
-    for mine, values in zip(ready.scalars, scalars, strict=True):
-        for places, scalar in zip(mine, values, strict=True):
-            put_scalar(words, places, scalar)
     block, words[shell.MEMORY] = memory(ready.memory_bytes)
     began = time.perf_counter()
     found = _run(rows, ready, words, watch)
     spent = time.perf_counter() - began
     COUNT.seconds["run"] += spent
-    for kernel, share in zip(ready.kernels, ready.shares, strict=False):
-        if not kernel.heat.asked:
-            ran(kernel, spent * share)
+    if ready.heating:
+        for kernel, share in zip(ready.kernels, ready.shares, strict=False):
+            if not kernel.heat.asked:
+                ran(kernel, spent * share)
+        ready.heating = not all(kernel.heat.asked for kernel in ready.kernels[: len(ready.shares)])
     COUNT.native_launches += 1
     COUNT.fused_ops += ready.ops
     COUNT.numpy_loop_blocks += words[Layout.CALLS]
@@ -135,9 +141,27 @@ def launch_rows(
     return found
 
 
+def _with(ready: Ready, scalars: Sequence[numpy.generic]) -> array[int]:
+    """Words with these scalars."""
+    if not scalars:
+        return ready.words[:]
+    raw = [*map(_BYTES, scalars)]
+    if ready.said is not None and ready.said[0] == raw:
+        return ready.said[1][:]
+    words = ready.words[:]
+    places = [each for mine in ready.scalars for each in mine]
+    for firsts, scalar in zip(places, scalars, strict=True):
+        put_scalar(words, firsts, scalar)
+    ready.said = raw, words[:]
+    return words
+
+
+_BYTES = methodcaller("tobytes")
+
+
 def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) -> list[int]:
     """Run the blocks, and ask who watches about those that stop them; the flags of each part."""
-    kernels, at, strips = ROWS.addresses(), words.buffer_info()[0], words[shell.STRIPS]
+    kernels, at, strips = ready.shell, words.buffer_info()[0], words[shell.STRIPS]
     found = [0] * len(rows.parts)
 
     def collect() -> None:
@@ -186,11 +210,7 @@ def _last(rows: RowBlocks, words: array[int], chunks: int, first: int) -> list[t
 
 def _aligned(rows: RowBlocks, homes: Mapping[int, int]) -> bool:
     """Is there anything to store past the caches, and does all of it begin at a cache line?"""
-    found = [
-        homes[part.step.operands[k]] % LINE == 0 for part in rows.parts if part.streams
-        for k in part.step.written
-    ]
-    return bool(found) and all(found)
+    return bool(rows.streamed) and not any(homes[k] % LINE for k in rows.streamed)
 
 
 def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
@@ -208,7 +228,7 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         threads, -(-rows.chunks // rows.run(threads)),
         threads * own_bytes + rows.slots(threads) * rows.own_bytes,
         sum(k.ops for k in usual), all(past[key] == k.kernel.nontemporal for key, k in kernels.items()),
-        [*usual, *(k.kernel for k in kernels.values())], _shares(rows),
+        [*usual, *(k.kernel for k in kernels.values())], _shares(rows), ROWS.addresses(),
     )  # fmt: skip
     words = ready.words
     for kernel in usual:

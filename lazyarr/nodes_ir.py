@@ -39,6 +39,9 @@ BITS = 8
 WRITES = 64
 """Entries in the table of writes."""
 
+VIEWS = 8
+"""Bits of the number of an entry in the table of views."""
+
 COLLECTS = 64
 """Readers of a value, from which on each doubling has the dead ones removed (`expr`)."""
 
@@ -147,7 +150,9 @@ class Word(IntEnum):
     ALLOWED = 70
     """The addresses of `slot_words.GRANTED`, `GRANTEE`."""
     GRANTEE = 71
-    END = 72
+    VIEWS = 72
+    """The address of the first `View`."""
+    END = 73
 
 
 OPERAND = 2 + 2 * AXES
@@ -206,6 +211,16 @@ class Write(IntEnum):
     QUIET = 5
     MAKERS = 6
     END = 8
+
+
+class View(IntEnum):
+    """The words of an entry in the table of views: an array's geometry, a key (`view_keys`), and that of the
+    view."""
+
+    GEO = 0
+    KEY = 1
+    SEEN = 2
+    END = 4
 
 
 class Places(NamedTuple):

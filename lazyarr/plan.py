@@ -213,8 +213,20 @@ class RowBlocks:
     outer: tuple[int, ...] = ()
     """Extents of axes along which a block is in one position."""
     rings: tuple[PlacedRing, ...] = ()
+    constants: tuple[Any, ...] = ()
+    """Of all parts, one after the other (`Step.constants`)."""
+    streamed: tuple[int, ...] = ()
+    """Values that may be stored past the caches."""
+    most: int = 0
+    """How many blocks parts leave out at an end of a strip, half of those at both ends, at most."""
 
     def __post_init__(self) -> None:
+        parts = self.parts
+        self.constants = tuple([c for part in parts for c in part.step.constants])
+        self.streamed = tuple(
+            [part.step.operands[k] for part in parts if part.streams for k in part.step.written]
+        )
+        self.most = -(-max([part.place.late + part.place.front for part in parts], default=0) // 2)
         if self.lying:
             return
         operands = [zip(part.step.operands, part.inside, strict=True) for part in self.parts]
@@ -228,11 +240,6 @@ class RowBlocks:
     def run(self, threads: int) -> int:
         """How many successive blocks a thread takes at a time: what it prefetches is its own."""
         return max(1, self.chunks // (RUNS_EACH * threads))
-
-    @property
-    def most(self) -> int:
-        """How many blocks parts leave out at an end of a strip, half of those at both ends, at most."""
-        return -(-max(part.place.late + part.place.front for part in self.parts) // 2)
 
     def strips(self, threads: int, each: int = 0) -> int:
         """Where parts lag: how many pieces, each of successive blocks, run side by side."""

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import capture, is_quiet, managed, ndarray, now
-from lazyarr.awaited import Awaited
+from lazyarr.awaited import COLD, LARGE, Awaited
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
@@ -63,9 +63,9 @@ FIRSTS = 8
 LOOKED = 16
 """Pending nodes that are asked, from a result on, whether they are large."""
 
-NODES_PAY = 1000
-"""Nodes that Python made, after which the code that makes them is looked for in the cache: to load it takes
-5 ms, most of which is the text by which it is found."""
+NODES_PAY = 600
+"""Nodes that Python made, after which the code that makes them is looked for in the cache: to load it, and
+what tells it things, takes 4 ms."""
 
 NODES_WRITING_PAYS = 2_000
 """Nodes more after which it is compiled, in 27 ms: Python took half as long for them, and more where large
@@ -270,7 +270,7 @@ def again(
     if place.__class__ is int:
         NODES.table.write(place, fn, args, recipe)
     else:
-        NODES.hear()
+        NODES.hear(COLD if recipe.geo.nbytes >= LARGE else 1)
     loc = None
     if recipe.flagged or OBSERVED:
         try:                            # (`srcloc.here`, written out)

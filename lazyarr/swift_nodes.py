@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
 from typing import Any
 
 import numpy
@@ -32,7 +31,21 @@ from lazyarr.geometry import PROBED, address, fresh, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.kernels import host
 from lazyarr.node_places import fill, places
-from lazyarr.nodes_ir import AXES, BITS, OPERAND, WRITES, Entry, Places, When, Word, Write, hashed, shared
+from lazyarr.nodes_ir import (
+    AXES,
+    BITS,
+    OPERAND,
+    VIEWS,
+    WRITES,
+    Entry,
+    Places,
+    View,
+    When,
+    Word,
+    Write,
+    hashed,
+    shared,
+)
 from lazyarr.nodes_text import make
 from lazyarr.recall_text import HASH, MOST_ARGS, Row, called_so, recall
 from lazyarr.records import NamedTuple
@@ -40,6 +53,7 @@ from lazyarr.slot_words import GRANTED, GRANTEE, UNUSUAL, at_address
 from lazyarr.srcloc import Loc
 from lazyarr.storage import REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
 from lazyarr.values import Buffer
+from lazyarr.view_keys import written as view_keys
 from lazyarr.writes_text import assign, is_slice, update, view, written
 
 MOST_RECALLS = 1024
@@ -61,6 +75,7 @@ class Table:
         """The places of the last recipes of a `_kind`."""
         self.writes = numpy.zeros((WRITES, Write.END), numpy.int64)
         self.heads = numpy.zeros(1 << HASH, numpy.int64)
+        self.views = numpy.zeros((1 << VIEWS, View.END), numpy.int64)
         self._recalls: dict[tuple[Any, ...], Any] = {}
         """Rows of calls, and what these refer to."""
         self._written: list[Any] = []
@@ -264,12 +279,17 @@ class Made(NamedTuple):
 _PUBLIC = {"make": make, "view": view, "assign": assign, "update": update, "recall": recall}
 
 
-def text(of: Places, suffix: str) -> tuple[str, dict[str, str]]:
-    """The module, and the names of its functions."""
-    names = {name: f"lazyarr_{name}_{suffix}" for name in _PUBLIC}
-    private = [*shared(of), is_slice(of), written(of), called_so(of)]
+def names_of(suffix: str) -> dict[str, str]:
+    """The names of the module's functions."""
+    return {name: f"lazyarr_{name}_{suffix}" for name in _PUBLIC}
+
+
+def text(of: Places, suffix: str) -> str:
+    """The module."""
+    names = names_of(suffix)
+    private = [*shared(of), *view_keys(of), is_slice(of), written(of), called_so(of)]
     public = [write(of, names[name]) for name, write in _PUBLIC.items()]
-    return "\n".join([each.text() for each in (*private, *public)]), names
+    return "\n".join([each.text() for each in (*private, *public)])
 
 
 def load(compiles: bool) -> Made | None:
@@ -279,21 +299,18 @@ def load(compiles: bool) -> Made | None:
     where = places(Places, array=_array())
     if where is None:
         return None
-    from lazyarr.dispatch.jit import NotCompiled, cached_only
-    from lazyarr.dispatch.jit import load as loaded
+    from lazyarr.own_code import load as loaded
 
-    with suppress(NotCompiled, RuntimeError), (
-        nullcontext() if compiles and COMPILER.usable else cached_only()
-    ):
-        target = host()
-        module, names = text(where, target.name)
-        found = loaded(module, tuple(names.values()), target, OPT, kernel=False)
-        table = Table()
-        words = _words(table)
-        _KEPT.extend((found, words, table))
-        functions = [fastcall(name, found[name], words) for name in names.values()]
-        return Made._make((*functions, table))
-    return None
+    target = host()
+    names = names_of(target.name)
+    found = loaded(lambda: text(where, target.name), (*names.values(),), where, target, OPT, compiles)
+    if found is None:
+        return None
+    table = Table()
+    words = _words(table)
+    _KEPT.extend((found, words, table))
+    functions = [fastcall(name, found[name], words) for name in names.values()]
+    return Made._make((*functions, table))
 
 
 _KEPT: list[Any] = []
@@ -315,7 +332,8 @@ def _words(table: Table) -> numpy.ndarray:
     eager = DEFAULTS["eager_elements"]
     numbers: dict[Word, int] = {
         Word.TABLE: address(table.rows), Word.RECALLS: address(table.heads),
-        Word.WRITES: address(table.writes), Word.UNUSUAL: at_address(UNUSUAL),
+        Word.WRITES: address(table.writes), Word.VIEWS: address(table.views),
+        Word.UNUSUAL: at_address(UNUSUAL),
         Word.ALLOWED: at_address(GRANTED), Word.GRANTEE: at_address(GRANTEE),
         Word.OWNER: id(LOCK) + fields.owner_of(RLock()),
         Word.PENDING: DEFAULTS["pending_nodes"], Word.SLACK: SLACK, Word.EAGER: eager,

@@ -184,27 +184,29 @@ def load(compiles: bool) -> Swift | None:
     where = places(Places)
     if where is None:
         return None
-    found = launching("sighted", lambda name: [*private(where), sighted(where, name)], compiles)
+    found = launching("sighted", lambda name: [*private(where), sighted(where, name)], where, compiles)
     return None if found is None else Swift(*found)
 
 
 def launching(
-    kind: str, written: Callable[[str], Sequence[Making]], compiles: bool
+    kind: str, written: Callable[[str], Sequence[Making]], where: Any, compiles: bool
 ) -> tuple[Any, str] | None:  # fmt: skip
-    """The code of a function that launches, which is the last of those `written`, and its name."""
+    """The code of a function that launches, which is the last of those `written` for some places, and its
+    name."""
     from lazyarr.dispatch.jit import NotCompiled, cached_only
-    from lazyarr.dispatch.jit import load as loaded
+    from lazyarr.own_code import load as loaded
 
+    target = host()
+    name = f"lazyarr_{kind}_{target.name}"
     with suppress(NotCompiled, RuntimeError), (
         nullcontext() if compiles and COMPILER.usable else cached_only()
     ):
         if pool.parallel_for() is None:         # (no threads: nobody has so little time)
             return None
-        target = host()
-        name = f"lazyarr_{kind}_{target.name}"
-        text = "\n".join([each.text() for each in written(name)])
-        return loaded(text, (name,), target, OPT, kernel=False), name
-    return None
+    found = loaded(
+        lambda: "\n".join([each.text() for each in written(name)]), (name,), where, target, OPT, compiles
+    )
+    return None if found is None else (found, name)
 
 
 def _constants_lie_there() -> bool:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
 from operator import attrgetter, is_
 from typing import Any
 
@@ -36,12 +35,12 @@ from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.sinking import sunk
 from lazyarr.storage import Storage
-from lazyarr.values import Buffer
+from lazyarr.values import LEDGER, Buffer, Ledger
 from lazyarr.walk_ir import ENTRY, LAST, Answer, Head, Places
-from lazyarr.walk_text import text
+from lazyarr.walk_text import names_of, text
 
-PAYS = 2000
-"""Nodes that Python goes through, after which the code is looked for in the cache: that takes 2 ms."""
+PAYS = 500
+"""Nodes that Python goes through, after which the code is looked for in the cache: that takes one ms."""
 
 WRITING_PAYS = 20_000
 """Nodes after which it is compiled."""
@@ -60,10 +59,11 @@ ROOM = 8
 
 
 class Code(NamedTuple):
-    """The two functions of `walk_text`."""
+    """The functions of `walk_text`."""
 
     closure: Callable[..., Any]
     key: Callable[..., Any]
+    finish: Callable[..., Any]
     memory: Any
     """What keeps them in memory."""
 
@@ -166,10 +166,20 @@ def note(looked: Looked, w: Walk, plan: Plan) -> None:
     SWIFT.met[looked.key] = weakref.ref(plan)
 
 
+def finished(nodes: list[Expr], buffers: dict[int, Buffer]) -> bool:
+    """Mark nodes as evaluated, whose values lie in these buffers by serial, or nowhere; False: this is for
+    Python to do."""
+    code, bits = SWIFT.code, (2 * len(nodes)).bit_length()
+    if code is None or bits > MOST or sys.is_finalizing():
+        return False
+    answer: Answer = _run(code.finish, bits, nodes, buffers)
+    return answer == Answer.FINE
+
+
 # ------------------------------------------------------------------------------------- calls of the code
 
 
-def _run(function: Callable[..., Any], bits: int, *lists: list[Any]) -> Any:
+def _run(function: Callable[..., Any], bits: int, *lists: Any) -> Any:
     """Call a function that fills the last two lists, with a table of so many entries, or more where these are
     too few."""
     bits = min(max(bits, LEAST), MOST)
@@ -212,7 +222,7 @@ def _scratch(bits: int) -> numpy.ndarray:
     known: dict[Head, Any] = {
         Head.NONE: None, Head.TRUE: True, Head.FALSE: False, Head.EXPR: Expr, Head.READ: Read,
         Head.TUPLE: tuple, Head.LIST: list, Head.REF: weakref.ref, Head.NDARRAY: numpy.ndarray,
-        Head.STORAGE: Storage, Head.CALL: Call, Head.GATHER: Gather,
+        Head.STORAGE: Storage, Head.CALL: Call, Head.GATHER: Gather, Head.ZERO: 0, Head.NOTHING: (),
     }  # fmt: skip
     for at, x in known.items():
         words[at] = id(x)
@@ -220,6 +230,7 @@ def _scratch(bits: int) -> numpy.ndarray:
         words[at] = fields.function(name)
     for answer in Answer:
         words[Head.ANSWERS + answer] = id(_ANSWERS[answer])
+    words[Head.UNALLOCATED] = id(LEDGER) + fields.offset_of(vars(Ledger)["unallocated"])
     table = begin + 8 * Head.END
     area = table + (ENTRY << bits)
     room = area + (ENTRY << bits)
@@ -232,7 +243,8 @@ def _scratch(bits: int) -> numpy.ndarray:
 
 _FUNCTIONS = {
     Head.APPEND: "PyList_Append", Head.INCREF: "Py_IncRef", Head.NUMBER: "PyLong_AsSsize_t",
-    Head.BYTES: "PyBytes_FromStringAndSize",
+    Head.BYTES: "PyBytes_FromStringAndSize", Head.DECREF: "Py_DecRef",
+    Head.LOOKUP: "PyDict_GetItemWithError", Head.INT: "PyLong_FromSsize_t",
 }  # fmt: skip
 
 
@@ -243,17 +255,15 @@ def _load(compiles: bool) -> Code | None:
     """The code, from the cache, or compiled; None where it is not there, or objects lie otherwise."""
     if not (loads_cached() or COMPILER.usable) or not fields.are_known() or not _lie_there(_places()):
         return None
-    from lazyarr.dispatch.jit import NotCompiled, cached_only, load
+    from lazyarr.own_code import load
 
-    with suppress(NotCompiled, RuntimeError), (
-        nullcontext() if compiles and COMPILER.usable else cached_only()
-    ):
-        target = host()
-        written, names = text(_places(), target.name)
-        found = load(written, names, target, OPT, kernel=False)
-        closure, key = (fastcall(name, found[name]) for name in names)
-        return Code(closure, key, found)
-    return None
+    target, where = host(), _places()
+    names = names_of(target.name)
+    found = load(lambda: text(where, target.name), names, where, target, OPT, compiles)
+    if found is None:
+        return None
+    closure, key, finish = (fastcall(name, found[name]) for name in names)
+    return Code(closure, key, finish, found)
 
 
 OPT = 2

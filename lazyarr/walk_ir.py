@@ -73,7 +73,16 @@ class Head(IntEnum):
     CALL = 26
     GATHER = 27
     FALSE = 28
-    ANSWERS = 29
+    ZERO = 29
+    NOTHING = 30
+    """An empty tuple."""
+    DECREF = 31
+    """More functions: Py_DecRef, PyDict_GetItemWithError, PyLong_FromSsize_t."""
+    LOOKUP = 32
+    INT = 33
+    UNALLOCATED = 34
+    """Where `LEDGER.unallocated` lies."""
+    ANSWERS = 35
     """The ints that are answers."""
     END = ANSWERS + len(Answer)
 
@@ -92,6 +101,9 @@ class Places(NamedTuple):
     home: int
     spared: int
     serial: int
+    nbytes: int
+    depth: int
+    weight: int
     expr: int
     geo: int
     value: int

@@ -1,13 +1,15 @@
-"""The text of two functions of Python's that go through pending nodes.
+"""The text of three functions of Python's that go through the nodes of an evaluation.
 
-In:  where objects have their fields.   Out: LLVM IR of `CLOSURE` and `KEY`.
+In:  where objects have their fields.   Out: LLVM IR of `CLOSURE`, `KEY` and `FINISH`.
 
     closure(scratch, roots, found, calls) -> an `Answer`; fills the lists `found` and `calls`
     key(scratch, nodes, roots, leaves, objects) -> bytes, or an `Answer`; fills `leaves` and `objects`
+    finish(scratch, nodes, buffers) -> an `Answer`; marks the nodes as evaluated
 
-They do what `materialize.closure` and the test of `sinking.sunk`, and what `plan._stored` and `Tokens.of` do,
-for usual nodes; what they do not expect they decline, and Python does it.  They hold the GIL, run no Python
-and change nothing but the lists, so nothing that they look at changes meanwhile.
+They do what `materialize.closure` and the test of `sinking.sunk`, what `plan._stored` and `Tokens.of`, and
+what `engine._finish` do, for usual nodes; what they do not expect they decline, and Python does it.  They
+hold the GIL and run no Python, so nothing that they look at changes meanwhile.  The first two change nothing
+but the lists; the last one lets go of what nodes had when all are marked.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 from lazyarr.object_fields import DATA, DIMS, DTYPE, LENGTH, NDIM, REFERENT, STRIDES, TYPE
 from lazyarr.walk_ir import ENTRY, MISSING, Answer, Head, Places, Walk
 
-CLOSURE, KEY = "lazyarr_closure", "lazyarr_key"
+CLOSURE, KEY, FINISH = "lazyarr_closure", "lazyarr_key", "lazyarr_finish"
 
 ROOT = 1 << 30
 """Added to the numbers of roots."""
@@ -35,12 +37,20 @@ _HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 """What addresses are multiplied by: the golden ratio, of 64 bits."""
 
 
-def text(of: Places, suffix: str) -> tuple[str, tuple[str, str]]:
-    """The module, and the names of its two functions, which end with a suffix."""
-    names = f"{CLOSURE}_{suffix}", f"{KEY}_{suffix}"
-    makers = (_entry, _number, _put, _object, _geometry, _alive, _serial, _outside, _asked)
+def names_of(suffix: str) -> tuple[str, str, str]:
+    """The names of the module's functions, which end with a suffix."""
+    return f"{CLOSURE}_{suffix}", f"{KEY}_{suffix}", f"{FINISH}_{suffix}"
+
+
+def text(of: Places, suffix: str) -> str:
+    """The module."""
+    names = names_of(suffix)
+    makers = (
+        _entry, _number, _put, _object, _contents, _alike, _geometry, _alive, _serial, _outside, _asked,
+    )  # fmt: skip
     made = [make(of) for make in makers] + [_closure(of, names[0]), _key(of, names[1])]
-    return "\n".join(each.text() for each in made), names
+    made.append(_finish(of, names[2]))
+    return "\n".join(each.text() for each in made)
 
 
 # ---------------------------------------------------------------------------------------- the table
@@ -101,15 +111,58 @@ def _object(of: Places) -> Walk:
     return f
 
 
+def _contents(of: Places) -> Walk:
+    """A hash of what a geometry says: an odd number, which is no object's address."""
+    f = Walk("contents", ("context", "x"), of)
+    axes = f.load("%x", NDIM, "i32")
+    found = f.variable(f.by("xor", f.load("%x", DATA), f.load("%x", DTYPE)))
+    with f.each(axes) as d:
+        for numbers in (DIMS, STRIDES):
+            each = f.load(f.add(f.load("%x", numbers), f.by("shl", d, 3)))
+            mixed = f.by("mul", f.by("xor", f.get(found), each), _HASH)
+            f.set(found, f.by("xor", mixed, f.by("lshr", mixed, 32)))
+    f.give(f.by("or", f.get(found), 1))
+    return f
+
+
+def _alike(of: Places) -> Walk:
+    """Do two geometries say the same?"""
+    f = Walk("alike", ("context", "x", "y"), of)
+    axes = f.load("%x", NDIM, "i32")
+    for x, y in (
+        (axes, f.load("%y", NDIM, "i32")), *((f.load("%x", at), f.load("%y", at)) for at in (DATA, DTYPE)),
+    ):  # fmt: skip
+        with f.when("ne", x, y):
+            f.give(0)
+    with f.each(axes) as d:
+        for numbers in (DIMS, STRIDES):
+            x, y = (f.load(f.add(f.load(g, numbers), f.by("shl", d, 3))) for g in ("%x", "%y"))
+            with f.when("ne", x, y):
+                f.give(0)
+    f.give(1)
+    return f
+
+
 def _geometry(of: Places) -> Walk:
-    """The number of a geometry, whose address is in the area from now on."""
+    """The number of a geometry, whose address is in the area from now on, or of one that says the same.
+
+    (Which of them are one object differs from time to time: `view_keys`.)"""
     f = Walk("geometry", ("context", "x"), of)
     found = f.number("%x")
     with f.when("ne", found, MISSING):
         f.give(found)
     f.is_type("%x", Head.NDARRAY)
+    contents = f.call("@contents", "%context", "%x")
+    known = f.number(contents)
+    with f.when("ne", known, MISSING):
+        other = f.load(f.add(f.known(Head.AREA), f.by("shl", known, 3)))
+        with f.when("ne", f.call("@alike", "%context", "%x", other), 0):
+            f.within("@put", "%x", known)
+            f.give(known)
     number = f.known(Head.GEOMETRIES)
     f.within("@put", "%x", number)
+    with f.when("eq", known, MISSING):
+        f.within("@put", contents, number)
     at = f.add(f.known(Head.AREA), f.by("shl", number, 3))
     f.decline_if("uge", at, f.known(Head.AREA_END), Answer.SMALL)
     f.store("%x", at)
@@ -387,3 +440,67 @@ def _key(of: Places, name: str) -> Walk:
                 write(f.load(f.add(each, f.by("shl", d, 3))), "i64")
     f.give(f.call(f.known(Head.BYTES), room, f.add(f.get(at), f.by("sub", 0, room))))
     return f
+
+
+# ---------------------------------------------------------------------------------------- what is done
+
+
+def _finish(of: Places, name: str) -> Walk:
+    """Nodes have their values, which lie in the buffers that a dict has by serial, or nowhere."""
+    f = Walk(name, (), of, public=True)
+    nodes, buffers = map(f.argument, (1, 2))
+    none, nothing, zero = (f.known(word) for word in (Head.NONE, Head.NOTHING, Head.ZERO))
+    area = f.known(Head.AREA)
+    last = f.add(area, f.by("shl", f.load(nodes, LENGTH), 5))
+    f.decline_if("ugt", last, f.known(Head.AREA_END), Answer.SMALL)
+    with f.items(nodes, is_list=True) as (node, _):
+        f.is_type(node, Head.EXPR)
+        for field in ("op", "region", "old", "inputs", "buf", "depth", "weight", "nbytes", "serial"):
+            f.attribute(node, field)
+        home = f.attribute(node, "home")
+        with f.when("ne", home, none):
+            f.is_type(home, Head.REF)
+    top = f.variable(area)                      # (nothing declines from here on)
+    with f.items(nodes, is_list=True) as (node, _):
+        op = f.load(node, of.op)
+        with f.when("ne", op, none):            # (a signal's handler asked for it: see `ready.launched`)
+            _allocated(f, node)
+            found = f.variable(f.call(f.known(Head.LOOKUP), buffers, f.load(node, of.serial)))
+            with f.when("eq", f.get(found), 0):
+                f.set(found, none)
+            given = {
+                of.buf: f.get(found), of.op: none, of.region: none, of.depth: zero, of.weight: zero,
+                of.old: none, of.inputs: nothing,
+            }  # fmt: skip
+            for place, x in given.items():
+                before = f.load(node, place)
+                f.call_void(f.known(Head.INCREF), x)
+                f.store(x, node, place)
+                if place in (of.op, of.old, of.inputs):     # (with which a program's finalizers may run)
+                    f.store(before, f.get(top))
+                    f.set(top, f.add(f.get(top), 8))
+                else:
+                    f.call_void(f.known(Head.DECREF), before)
+    at = f.variable(area)
+    with f.loop():
+        f.leave_if("uge", f.get(at), f.get(top))
+        f.call_void(f.known(Head.DECREF), f.load(f.get(at)))
+        f.set(at, f.add(f.get(at), 8))
+    f.fail(Answer.FINE)
+    return f
+
+
+def _allocated(f: Walk, node: str) -> None:
+    """The memory of a node is there, if it is the current value of a live storage (`values.is_held`)."""
+    none, home = f.known(Head.NONE), f.load(node, f.of.home)
+    with f.when("ne", home, none):
+        storage, slot = f.load(home, REFERENT), f.known(Head.UNALLOCATED)
+        with (
+            f.when("ne", storage, none), f.when("ne", f.load(storage, kind="i32"), 0),
+            f.when("eq", f.load(storage, f.of.value), node),
+        ):  # fmt: skip
+            before = f.load(slot)
+            nbytes = f.call(f.known(Head.NUMBER), f.load(node, f.of.nbytes))
+            left = f.by("sub", f.call(f.known(Head.NUMBER), before), nbytes)
+            f.store(f.call(f.known(Head.INT), left), slot)
+            f.call_void(f.known(Head.DECREF), before)

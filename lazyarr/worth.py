@@ -86,8 +86,9 @@ class Account:
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes
-        self.key = self._ops = hash(tuple([n.op for n in nodes]))
-        self.paid = any(n.op.__class__ is Keep for n in nodes)
+        ops = tuple([n.op for n in nodes])
+        self.key = self._ops = hash(ops)
+        self.paid = Keep in map(type, ops)
         """Who only counted before has paid for a kernel, too."""
         self.is_first = False
         """Are these ops planned for the first time?"""

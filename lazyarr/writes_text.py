@@ -70,7 +70,7 @@ def view(of: Places, name: str) -> Making:
     f.decline_if("eq", f.within("@is_slice", key, geo), 0)
     f.held(storage)                             # (an index may be the program's, and give x others)
     f.held(geo)
-    seen = f.of_c(Word.ITEM, geo, key)
+    seen = f.within("@seen", geo, key)
     f.on(Word.DECREF, geo)
     with f.when("eq", seen, 0):
         f.on(Word.DECREF, storage)
@@ -93,7 +93,7 @@ def assign(of: Places, name: str) -> Making:
     f.decline_if("eq", f.within("@is_slice", key, f.load(x, of.array_geo)), 0)
     f.held(storage)
     geo = f.held(f.load(x, of.array_geo))       # (as in `view`)
-    region = f.of_c(Word.ITEM, geo, key)
+    region = f.within("@seen", geo, key)
     f.on(Word.DECREF, geo)
     with f.when("eq", region, 0):               # (Python will tell)
         f.on(Word.CLEAR, None)

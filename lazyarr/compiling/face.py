@@ -23,11 +23,12 @@ from lazyarr.compiling.finding import replay_for
 from lazyarr.compiling.known import Key, Known
 from lazyarr.compiling.lifting import Lifted, lifted
 from lazyarr.compiling.replay import Flagged, Misfit, Replay
-from lazyarr.compiling.short import is_watched, short_way
+from lazyarr.compiling.short import SWIFT, Short, is_watched, short_way
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
-from lazyarr.config import current, options
+from lazyarr.config import current, options, plan_key
 from lazyarr.counters import COUNT
+from lazyarr.expr import LOCK
 from lazyarr.parallel import parts
 from lazyarr.public import evaluate
 from lazyarr.scalar.bytecode import Refused as NotLifted
@@ -80,6 +81,19 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.signatures:
             self._check(args, kwargs)
+        last = self._known.last
+        if last.__class__ is Short and last.row is not None and not kwargs and sys.gettrace() is None:
+            with LOCK:      # (as `Short.__call__` has it: large data drives what is called out of the caches)
+                row = last.row
+                found = None if row is None else SWIFT.code.call(row, args, plan_key())
+            if found is not None and found is not False:
+                last.replay.misfits = 0
+                self.reach = last.replay.reach
+                COUNT.traced_calls += 1
+                return found
+            if found is False:
+                _misfit(self._known, last.key, last.replay)
+                return self._by_itself(args, kwargs)
         result = self.replayed(args, kwargs)
         return self._by_itself(args, kwargs) if result is MISFIT else result
 

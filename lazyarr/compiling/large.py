@@ -9,6 +9,7 @@ import ctypes
 import functools
 import operator
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy
@@ -153,7 +154,7 @@ class Large(Replay):
             for part_, cells in zip(step.rows.parts, each.cells, strict=True)
             for k, cell, inside in zip(part_.step.operands, cells, part_.inside, strict=True) if inside < 0
         }  # fmt: skip
-        found = launch_rows(step.rows, lying, scalars, warm, None, threads)
+        found = launch_rows(step.rows, lying, [*chain(*scalars)], warm, None, threads)
         return functools.reduce(operator.or_, found, 0)
 
     def _at(self, cell: Cell, inputs: dict[int, Any], homes: dict[int, Any]) -> int:

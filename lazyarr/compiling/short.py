@@ -9,6 +9,7 @@ at layouts themselves (`Last`).
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.awaited import Awaited
+from lazyarr.awaited import COLD, LARGE, Awaited
 from lazyarr.compiling.calling import MISFIT, WARNED, warned
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.known import RUNTIME, Key, Known
@@ -115,6 +116,7 @@ class Short:
         """What machine code goes by (`swift_replay`)."""
         self._refers: Any = None
         self._seen = self._filled = 0
+        self._counts = COLD if max(map(_nbytes, looks), default=0) >= LARGE else 1
 
     def _place(self, cell: Cell) -> int:
         if cell.kind == "input":
@@ -137,7 +139,8 @@ class Short:
         """What a call gives, with the options of now and the error state that NumPy begins with."""
         if self.row is not None and sys.gettrace() is None:
             with LOCK:                          # as all evaluations; a fork waits for it
-                found = SWIFT.code.call(self.row, args, plan_key())
+                row = self.row                  # (another thread may have been told otherwise)
+                found = None if row is None else SWIFT.code.call(row, args, plan_key())
             if found is not None:
                 if found is False:
                     raise Flagged
@@ -203,7 +206,7 @@ class Short:
     def _hear(self) -> None:
         """Python does one more call."""
         if SWIFT.code is None:
-            SWIFT.hear()
+            SWIFT.hear(self._counts)
             return
         self._seen += 1
         filled = sum([each is not None for each in self.launches[0].filled])
@@ -226,6 +229,13 @@ class Short:
             tuple([(k, self.replay.places[s.ref], s.type) for k, s in given if isinstance(s, Link)]),
         )  # fmt: skip
         return found
+
+
+def _nbytes(look: Any) -> int:
+    """Of an argument that looks so."""
+    if look.__class__ is Layout:
+        return math.prod(look.shape) * look.dtype.itemsize
+    return look.nbytes if look.__class__ is numpy.ndarray else 0
 
 
 def looks_of(args: Sequence[Any]) -> list[Any]:

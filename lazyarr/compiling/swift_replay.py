@@ -98,7 +98,8 @@ def load(compiles: bool) -> Code | None:
     if where is None:
         return None
     found = launching(
-        "replayed", lambda name: [*private(where, ARGUMENT), replayed(where, name, ARGUMENT)], compiles,
+        "replayed", lambda name: [*private(where, ARGUMENT), replayed(where, name, ARGUMENT)],
+        (where, ARGUMENT), compiles,
     )  # fmt: skip
     return None if found is None else Code(*found)
 

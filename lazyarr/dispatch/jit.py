@@ -15,8 +15,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -56,16 +56,20 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-@contextmanager
-def cached_only() -> Iterator[list[str]]:
+class cached_only:
     """In this block the calling thread loads what was compiled before; for the rest: `NotCompiled`.
 
     Gives the list of what it went on without, see `miss`."""
-    before, _thread.missed = _thread.missed, []
-    try:
-        yield _thread.missed
-    finally:
-        _thread.missed = before
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> list[str]:
+        missed: list[str] = []
+        self._before, _thread.missed = _thread.missed, missed
+        return missed
+
+    def __exit__(self, *_: object) -> None:
+        _thread.missed = self._before
 
 
 def may_compile() -> bool:
