@@ -163,8 +163,11 @@ def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) 
     """Run the blocks, and ask who watches about those that stop them; the flags of each part."""
     kernels, at, strips = ready.shell, words.buffer_info()[0], words[shell.STRIPS]
     found = [0] * len(rows.parts)
+    flags = slice(ready.raised[0][0], ready.raised[-1][0] + 1)
 
     def collect() -> None:
+        if not any(words[flags]):
+            return
         for k, (word, own) in enumerate(ready.raised):
             found[k] |= words[word] & own
             words[word] = 0

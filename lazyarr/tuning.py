@@ -37,6 +37,9 @@ class Tuning(NamedTuple):
     fused_differences: bool = False
     """Of differences in folds of all pairs every other one is a fused product with one, where registers are
     few: other units compute that, and do not take part in sums."""
+    fused_sums: bool = False
+    """The same of sums in stencils whose rows run side by side, as many as leave the units for sums and those
+    for products the same work."""
     rows_at_once: int = 1
     """Rows that hot kernels fold onto accumulators at a time, which are loaded and stored once then; each of
     them is a stream for the prefetchers."""
@@ -51,8 +54,8 @@ NONTEMPORAL_BYTES = 8 << 20
 levels."""
 
 _OLD, _V4 = Tuning(16), Tuning(64, rows_ahead=0)
-_V3 = Tuning(32, abreast=2, rows_ahead=0, beside=4, fused_differences=True)
-"""The last two measured on a Zen 4 that hides AVX-512; they go by what all CPUs of the level have: sixteen
+_V3 = Tuning(32, abreast=2, rows_ahead=0, beside=4, fused_differences=True, fused_sums=True)
+"""The last three measured on a Zen 4 that hides AVX-512; they go by what all CPUs of the level have: sixteen
 registers, and units that compute products beside those for sums, or the same ones."""
 
 _ICL = Tuning(64, fold_ahead=0)

@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lazyarr.codegen import emit_rows
+from lazyarr.codegen import emit_rows, fused_sums
 from lazyarr.codegen.emit_body import PlaceOf, Registers, emit_body
 from lazyarr.codegen.emit_lanes import Place, load_raw, raw_type
 from lazyarr.codegen.jam import Across, Row, main_of, once_of, rows_read
-from lazyarr.codegen.loopir import Load, arguments
+from lazyarr.codegen.loopir import Apply, Load, arguments
 from lazyarr.dtypes import PLAIN
+from lazyarr.tuning import tuning
 
 if TYPE_CHECKING:
     from lazyarr.codegen.emit import Emitter
@@ -50,6 +51,10 @@ class Jammed:
         )
         """Is there something that is the same along a row, but not in all rows?"""
         self.as_said = self.compared(apart, pointers)
+        fuses = tuning(self.b.target.name).fused_sums
+        self.fused = fused_sums.chosen(self.loop.body) if fuses else {}
+        """By their places in the loop, sums that units for products compute."""
+        self.ones = dict[str, str]()
 
     def steps(self, leader: int, first: int, last: int) -> Across:
         pace = self.how.pace // PLAIN[self.kernel.operands[leader].dtype].itemsize
@@ -87,6 +92,9 @@ class Jammed:
         head, latch, after = (b.fresh(stem)[1:] for stem in ("block", "next", "left"))
         some = b.op(f"and i1 {self.as_said}, {b.op(f'icmp uge i64 {count}, {LONG * self.lanes}')}")
         blocks = b.op(f"select i1 {some}, i64 {b.op(f'udiv i64 {rows}, {self.how.rows}')}, i64 0")
+        width, b.width = b.width, self.lanes
+        self.ones = {c: fused_sums.one(b, c, count) for c in dict.fromkeys(self.fused.values())}
+        b.width = width
         before = b.block
         b.do(f"br i1 {b.op(f'icmp ne i64 {blocks}, 0')}, label %{head}, label %{after}")
         e.label(head)
@@ -200,7 +208,7 @@ class Jammed:
         b.width = self.lanes
         for r, pointers in enumerate(rows):
             registers = self.wide[r].copy()
-            for lane in self.loop.body:
+            for k, lane in enumerate(self.loop.body):
                 if isinstance(lane, Load) and self.row_of(lane.ref.index, r) in self.read:
                     row = self.row_of(lane.ref.index, r)
                     elements = self.kernel.shifts[lane.ref.index].elements
@@ -208,6 +216,8 @@ class Jammed:
                         known[row, elements] = self.beside(row, at, elements, whole)
                     registers.chars[lane.value] = lane.ref.char
                     registers.raws[lane.value] = known[row, elements]
+                elif isinstance(lane, Apply) and k in self.fused:
+                    fused_sums.fused(b, lane, registers, self.ones[self.fused[k]])
                 else:
                     emit_body((lane,), registers, self.places(pointers, at))
         b.width = 0

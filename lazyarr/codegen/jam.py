@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from lazyarr.codegen import emit_rows
 from lazyarr.codegen.emitters_numpys import BRANCHING
+from lazyarr.codegen.fused_sums import chosen
 from lazyarr.codegen.loopir import PLACE, Apply, Jam, Kernel, Load, Loop, Once, Store
 from lazyarr.dtypes import PLAIN
 from lazyarr.records import NamedTuple
@@ -172,7 +173,8 @@ def _registers(kernel: Kernel, rows: int, target: Target) -> int:
     for key, (first, last) in spans.items():
         for t in range(first, last):
             alive[t] += sizes.get(key[0], 1)
-    return max(alive) + MEMORY_OPERANDS + sum(_taken_once(kernel))
+    ones = {*chosen(main_of(kernel).body).values()} if tuning(target.name).fused_sums else ()
+    return max(alive) + MEMORY_OPERANDS + sum(_taken_once(kernel)) + len(ones)
 
 
 def _spans(kernel: Kernel, rows: int, target: Target) -> tuple[dict[Vector, list[int]], dict[Hashable, int]]:

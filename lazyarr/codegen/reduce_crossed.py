@@ -20,6 +20,7 @@ from lazyarr.codegen.emit_body import PlaceOf, Registers, apply, emit_body
 from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, raw_type, splat_value, to_raw
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.fused_sums import SUMS, fused, one
 from lazyarr.codegen.loopir import PLACE, Apply, Kernel, Lane, Load, Loop, Once
 from lazyarr.codegen.reduce_beside import put_apart
 from lazyarr.codegen.reduce_flow import Function
@@ -39,8 +40,6 @@ PANEL = 24 << 10
 
 ACCUMULATORS = 4
 """Registers of a row's accumulators where any order is right."""
-
-DIFFERENCES, TYPES = {("subtract", "dd->d"), ("subtract", "ff->f")}, {"d": "double", "f": "float"}
 
 RUN = "_run"
 """Ends the name of the function that folds longer runs of some rows in one tile."""
@@ -253,30 +252,17 @@ class Runs:
     def fused(self, lane: Apply, registers: Registers) -> bool:
         """A difference as a product with one and a difference, rounded once, to the same: units for sums are
         what there is too little of, those for products have time."""
-        b, char = self.b, lane.sig[0]
-        if (lane.op, lane.sig) not in DIFFERENCES or char not in self.ones:
+        if lane.op != "subtract" or (lane.op, lane.sig) not in SUMS or lane.sig[0] not in self.ones:
             return False
-        t, (x, y) = TYPES[char], (registers.value(a) for a in lane.args)
-        assert isinstance(x, str) and isinstance(y, str)
-        y = b.op(f"fneg <{self.lanes} x {t}> {y}")
-        registers.chars[lane.values[0]] = char
-        registers.values[lane.values[0]] = b.intrinsic("fma", t, (t, x), (t, self.ones[char]), (t, y))
+        fused(self.b, lane, registers, self.ones[lane.sig[0]])
         return True
 
     def unknown_ones(self) -> dict[str, str]:
-        """A one in all lanes, which LLVM does not know to be one, for each type of differences.
-
-        (At tier 1 to change a sign is an operation of its own, which changes that of NaNs, too.)"""
-        b, found = self.b, dict[str, str]()
+        """A one in all lanes for each type of differences."""
         if self.tiles == 1 or not self.r.hot or not tuning(self.r.target.name).fused_differences:
-            return found
-        for lane in self.own:
-            char = lane.sig[0] if isinstance(lane, Apply) and (lane.op, lane.sig) in DIFFERENCES else ""
-            if char and char not in found:
-                t = TYPES[char]
-                one = b.op(f"select i1 {b.op('icmp sge i64 %n, 0')}, {t} 1.0, {t} 2.0")
-                found[char] = str(splat_value(b, char, one))
-        return found
+            return {}
+        own = [x for x in self.own if isinstance(x, Apply) and x.op == "subtract" and (x.op, x.sig) in SUMS]
+        return {char: one(self.b, char, "%n") for char in dict.fromkeys(lane.sig[0] for lane in own)}
 
     def places(self, tile: dict[int, str], at: str) -> PlaceOf:
         return lambda ref: Place(ref.char, "u", tile[ref.index], at, "")

@@ -52,6 +52,8 @@ class Large(Replay):
         self.build = builder(trace.recorded.result, self._array, self.places)
         self.streamed = {id(each): _streamed(each) for each in self.launches}
         """By launch, what it may store past the caches if pages are warm: identities of cells."""
+        self.lying = {id(each): _lying(each) for each in self.launches}
+        """By launch of row blocks, the cells of values that lie in memory, each with these values."""
         self.known: dict[tuple[Any, ...], Known] = {}
         """Launches that were met, by identity, warm pages and options."""
         self.short: Any = None
@@ -81,7 +83,9 @@ class Large(Replay):
         return self.build(results, given, numbers)
 
     def _scalars(self, each: Launch, numbers: list[Any]) -> list[list[Any]]:
-        """The constants of a launch's kernels."""
+        """The constants of a launch's kernels: the same object, where the call gives none of them."""
+        if not each.linked:
+            return each.scalars
         return [
             [converted(s.type, numbers[self.places[s.ref]]) if isinstance(s, Link) else s for s in some]
             for some in each.scalars
@@ -149,11 +153,9 @@ class Large(Replay):
             assert step.program is not None
             bases = [0 if cell is None else at(cell) for cell in each.cells[0]]
             return launch(step.program, bases, scalars[0], warm)
-        lying = {
-            k: 0 if cell is None else at(cell)
-            for part_, cells in zip(step.rows.parts, each.cells, strict=True)
-            for k, cell, inside in zip(part_.step.operands, cells, part_.inside, strict=True) if inside < 0
-        }  # fmt: skip
+        lying = dict[int, int]()
+        for cell, values in self.lying[id(each)]:
+            lying.update(dict.fromkeys(values, at(cell)))
         found = launch_rows(step.rows, lying, [*chain(*scalars)], warm, None, threads)
         return functools.reduce(operator.or_, found, 0)
 
@@ -177,6 +179,17 @@ def _streamed(each: Launch) -> list[int]:
         id(cells[k]) for part_, cells in zip(step.rows.parts, each.cells, strict=True) if part_.streams
         for k in part_.step.written
     ]  # fmt: skip
+
+
+def _lying(each: Launch) -> list[tuple[Cell, list[int]]]:
+    rows, found = each.step.rows, dict[int, tuple[Cell, list[int]]]()
+    for part_, cells in zip(rows.parts if rows is not None else (), each.cells, strict=False):
+        for k, cell in zip(part_.step.operands, cells, strict=True):
+            if cell is not None:
+                values = found.setdefault(id(cell), (cell, []))[1]
+                if k not in values:
+                    values.append(k)
+    return list(found.values())
 
 
 def _is_warm(home: Any) -> bool:

@@ -52,7 +52,11 @@ class Launch:
     """Temporaries of which only the rows in use are there."""
     ends: list[Cell] = field(default_factory=list)
     """Temporaries that nobody needs any more after it."""
+    linked: bool = False
+    """Are there scalars that a call gives?"""
 
+    def __post_init__(self) -> None:
+        self.linked = any(isinstance(s, Link) for some in self.scalars for s in some)
 
     def used(self) -> list[Cell]:
         operands = [c for cells in self.cells for c in cells if c is not None]
