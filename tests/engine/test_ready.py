@@ -89,8 +89,8 @@ def test_few_functions_run() -> None:
         making = python_functions(lambda: made.append(x + y))[1]        # noqa: B023
         ways.append((making, python_functions(np.evaluate, made[0])[1]))
         assert numpy.asarray(made[0]).tobytes() == (a + b).tobytes()
-    few = [len(making) <= 24 and len(running) <= 24 for making, running in ways]    # (17: no grants for nodes)
-    assert sum(few) >= 3, "\n".join(sum(ways[few.index(False)], []))
+    few = [max(map(len, way)) <= 24 for way in ways]
+    assert sum(few) >= 3, ways[few.index(False)]
 
 
 def test_constants_are_of_each_call() -> None:
