@@ -25,7 +25,7 @@ from lazyarr.expr import Keep
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
 from lazyarr.launch import Prepared, program_key, put_scalar, stores_past
-from lazyarr.launch_compress import MOST_COUNTS, TALLIED, Fed, blocks_key, blocks_of, fed_key
+from lazyarr.launch_compress import MOST_COUNTS, Fed, blocks_key, blocks_of, fed_key
 from lazyarr.launch_keep import RESULT, Keeping, keeping_key
 from lazyarr.launch_rows import Ready, rows_key
 from lazyarr.plan import RowBlocks, Step
@@ -245,7 +245,7 @@ def _of_rows(rows: RowBlocks, places: Whereabouts, warm: bool) -> Bound | None:
 
 def _of_tally(step: Step, program: Program, places: Whereabouts) -> Bound | None:
     """Counting, then adding up: the words for that lie behind the kernel's."""
-    p: Prepared | None = program.launches.get(blocks_key(TALLIED))
+    p: Prepared | None = program.launches.get(blocks_key())
     if p is None:
         return None
     words, scalars, behind = p.words[:], list[tuple[Sequence[int], Source]](), len(p.words)

@@ -63,11 +63,12 @@ from lazyarr.shared_kernels import COMPRESS
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
 
-TALLIED = CHUNK // BLOCK
-"""Blocks of a chunk that counts, or packs into memory."""
+LEAST_BLOCKS = CHUNK // BLOCK
+"""Blocks of a chunk that counts, or packs into memory, at least."""
 
 MOST_EACH = 16
-"""Chunks that pack and hand on, for each thread, at most: what they prefetch is theirs but for the ends."""
+"""Chunks for each thread, at most: what they prefetch is theirs but for the ends, and where a chunk begins
+prefetchers begin anew."""
 
 STEP = 1 << 9
 """Kept elements that such a chunk packs, and hands on, at a time, roughly: they stay in the first-level
@@ -101,7 +102,7 @@ def launch_tally(
     program: Program, addresses: Sequence[int], scalars: Sequence[Any], tally: numpy.ndarray
 ) -> int:
     """Count block by block, and write the sums of the counts to `tally`."""
-    p = by_blocks(program, TALLIED)
+    p = by_blocks(program)
     words, keep = bind(p, addresses, scalars)
     blocks = blocks_of(program)
     partials, words[p.partials_word] = memory(SLOT * blocks)
@@ -115,7 +116,7 @@ def launch_tally(
 
 def launch_pack(source: Source) -> int:
     """Write the kept elements to memory."""
-    p = by_blocks(source.program, TALLIED)
+    p = by_blocks(source.program)
     words, keep = bind(p, source.addresses, source.scalars)
     words[p.partials_word] = address(source.ranks)      # (in the place of partial results)
     run_chunks(p.kernel.address, words, p.chunks, p.threads, (p.kernel,))
@@ -162,18 +163,20 @@ def blocks_of(program: Program) -> int:
     return -(-math.prod(program.loops.shape) // BLOCK)
 
 
-def blocks_key(grain: int) -> tuple[Any, ...]:
+def blocks_key(grain: int = 0) -> tuple[Any, ...]:
     """Where a program has what `by_blocks` gives."""
     return "blocks", grain, plan_key()
 
 
-def by_blocks(program: Program, grain: int) -> Prepared:
-    """A kernel whose steps are blocks, `grain` of them a chunk; scratch memory is for all threads."""
+def by_blocks(program: Program, grain: int = 0) -> Prepared:
+    """A kernel whose steps are blocks, `grain` of them a chunk, or as many as are best in a row; scratch memory
+    is for all threads."""
     key = blocks_key(grain)
     found: Prepared | None = program.launches.get(key)
     if found is None:
         shape = program.loops.shape
         threads, runs = get_num_threads(), blocks_of(program)
+        grain = grain or max(LEAST_BLOCKS, -(-runs // (MOST_EACH * threads)))
         cuts = Cuts(shape, (1,) * len(shape), -(-runs // grain), BLOCK, runs, 0, runs, grain, 0, 0)
         found = prepare(program, False, threads, cuts)
         found.scratch_bytes = found.kernel.scratch_bytes * threads
