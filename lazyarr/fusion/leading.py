@@ -22,7 +22,7 @@ from lazyarr.fusion.turns import BORDER, Turns
 MOST = 4
 """Groups that lead a chain."""
 
-LEAST = 1 << 20
+LEAST = 1 << 21
 """Bytes of an array that is made so, at least: others stay in the cache until they are read."""
 
 ANEW = "sweeps take turns with a new buffer, which begins as a part of what the groups before make"
@@ -57,8 +57,10 @@ def led(
 ) -> tuple[int, int] | None:  # fmt: skip
     """Along a chain of groups that lead: how many rows these have before those of a sweep that begins with
     what they make, and how many the sweep has; None if it has others, or many less."""
+    if chain.flat or chain.lagging or chain.reach:
+        return None
     begins = {n.serial: n.old for n in group.nodes if any(n.old is old for old in begun)}
-    for t in touches if not chain.flat else ():
+    for t in touches:
         old = begins.get(t.value.serial) if t.writes else None
         if old is None:
             continue
