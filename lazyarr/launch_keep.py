@@ -53,6 +53,7 @@ from lazyarr.expr import BLOCK, Keep
 from lazyarr.fusion.program import Program
 from lazyarr.launch import Prepared, put_scalars
 from lazyarr.launch_compress import Own, blocks_of, by_blocks, itemsize_of, out_of, own_of
+from lazyarr.launch_feeds import EACH as EACH_THREAD
 from lazyarr.launch_feeds import run_chunks
 from lazyarr.records import dataclass
 from lazyarr.schedule import LINE
@@ -81,8 +82,9 @@ class Keeping:
         return (Layout.FLAGS, self.pack.kernel.flags), (TOLD, -1)
 
 
-PACKED = 32
-"""Blocks of a chunk: two chunks of elements stay in the second-level cache."""
+PACKED, MOST_PACKED = 32, 128
+"""Blocks of a chunk: what two chunks keep stays in the second-level cache.  Where less is kept they are
+longer, as prefetchers begin anew with each."""
 
 assert HEAD == expr.HEAD, "these are NumPy's to write, too, where it counts"
 
@@ -140,16 +142,17 @@ def keeping(program: Program, op: Keep) -> Keeping:
 def _keeping(program: Program, op: Keep) -> Keeping:
     pack, size, blocks, out = by_blocks(program, 1), itemsize_of(program), blocks_of(program), out_of(program)
     source, stream = _stream(program)
-    layout, chunks = pack.kernel.layout, -(-blocks // PACKED)
+    grain = PACKED if op.leaf else _packed(blocks, op.room, pack.threads)
+    layout, chunks = pack.kernel.layout, -(-blocks // grain)
     threads = min(pack.threads, chunks)
     at = -(-8 * (len(pack.words) + SCRATCH) // LINE) * LINE
-    buffer = -(-((TAIL + (PACKED + 1) * BLOCK) * size + MOVED) // LINE) * LINE
+    buffer = -(-((TAIL + (grain + 1) * BLOCK) * size + MOVED) // LINE) * LINE
     words = array("q", bytes(8 * FIRST))
     words.extend(pack.words)
     words[FIRST + layout.extra(SLACK)] = BLOCK * size
     for word, value in {
         MEMORY_BYTES: at + 2 * buffer, PACK: pack.kernel.address, PACK_COUNT: len(pack.words),
-        SHIFT: size.bit_length() - 1, EACH: BLOCK, BLOCKS: blocks, GRAIN: PACKED,
+        SHIFT: size.bit_length() - 1, EACH: BLOCK, BLOCKS: blocks, GRAIN: grain,
         OUT_WORD: 8 * pack.pointers[out], RANKS_WORD: 8 * pack.partials_word,
         ENDED_WORD: 8 * layout.extra(ENDED), BUFFER_AT: at, BUFFER_BYTES: buffer, THREADS: threads,
         LEAF: op.leaf, ROOM: op.room, CLOSE + NUMBER: blocks,
@@ -164,6 +167,12 @@ def _keeping(program: Program, op: Keep) -> Keeping:
     )  # fmt: skip
     memory = tuple([each for each in needed if each[1]])
     return Keeping(words, own_of(pack, FIRST, [out]), inside, memory, chunks, threads, pack)
+
+
+def _packed(blocks: int, room: int, threads: int) -> int:
+    """Blocks of a chunk whose elements are kept, of which there are so many."""
+    fit = PACKED * blocks * BLOCK // max(room, 1)
+    return max(PACKED, min(fit, MOST_PACKED, blocks // (EACH_THREAD * threads)))
 
 
 def _stream(program: Program) -> tuple[int, int]:

@@ -14,13 +14,13 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import masks, outlook
+from lazyarr import launch_keep, masks, outlook
 from lazyarr.codegen.compress_ranks import ELEMENTS, HEAD, LEAFS
 from lazyarr.codegen.compress_sums import LEAST_OCTETS, MOST_OCTETS, OCTET, leaf_of
 from lazyarr.counters import COUNT, reset
 from lazyarr.expr import BLOCK, Expr, Keep
 from lazyarr.kernels import host
-from lazyarr.launch_keep import PACKED
+from lazyarr.launch_keep import MOST_PACKED, PACKED
 from lazyarr.reduce_order import order_of
 
 RNG = numpy.random.default_rng(31)
@@ -130,6 +130,25 @@ def test_sums(char: str, counted: Counted) -> None:
         leaf = leaf_of(int(mask.sum()))
         used += leaf > 0 and head(*counted[-1])[LEAFS] == leaf
     assert used > 8 or not SUMS
+
+
+@pytest.mark.parametrize("op", ["sum", "max"])
+def test_longer_chunks_of_few_elements(op: str) -> None:
+    n = 16 * 3 * MOST_PACKED * BLOCK + 5
+    a = values("f", n)
+    for kept in (0.001, 0.05, 0.2):
+        mask = RNG.random(n) < kept
+        x, m = lazyarr.array(a), lazyarr.array(mask)
+        for _ in range(3):
+            equal(getattr(x[m], op)(), getattr(a[mask], op)())
+
+
+def test_lengths_of_chunks() -> None:
+    """By what is kept, if there are enough of them."""
+    blocks = 1 << 14
+    lengths = [launch_keep._packed(blocks, blocks * BLOCK // each, 2) for each in (1, 2, 4, 8)]
+    assert lengths == [PACKED, 2 * PACKED, MOST_PACKED, MOST_PACKED]
+    assert launch_keep._packed(100, 10, 2) == PACKED
 
 
 @pytest.mark.usefixtures("beyond_cache")
