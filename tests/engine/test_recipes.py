@@ -9,6 +9,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr import elementwise, geometry, recipes
+from lazyarr.awaited import COLD, LARGE
 
 N = 100_000
 
@@ -202,3 +203,17 @@ def test_operands_may_change_while_a_call_is_looked_up(change, managed, monkeypa
         assert "broadcast" in str(error)
     else:
         assert numpy.asarray(found).shape in ((n,), (2, n))
+
+
+@pytest.mark.parametrize("nbytes", [LARGE // 8, LARGE])
+def test_nodes_beside_large_data_count_for_several(monkeypatch, nbytes):
+    """Python takes longer for them: machine code pays sooner."""
+    for name in ("make", "view", "assign", "update", "recall", "table"):
+        monkeypatch.setattr(recipes.NODES, name, None)
+    monkeypatch.setattr(recipes.NODES, "left", 1000)
+    a, b, x, y = pair(n=nbytes // 8)
+    with np.options(jit="always"):
+        pending = a + 1.5
+        waiting = [pending + b for _ in range(5)]       # (the first one has no recipe)
+        assert recipes.NODES.left == 1000 - 4 * (COLD if nbytes >= LARGE else 1)
+    assert all(same(each, x + 1.5 + y) for each in waiting)
