@@ -205,15 +205,14 @@ def test_operands_may_change_while_a_call_is_looked_up(change, managed, monkeypa
         assert numpy.asarray(found).shape in ((n,), (2, n))
 
 
-@pytest.mark.parametrize("nbytes", [LARGE // 8, LARGE])
-def test_nodes_beside_large_data_count_for_several(monkeypatch, nbytes):
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_nodes_beside_large_data_count_for_several(monkeypatch, dtype):
     """Python takes longer for them: machine code pays sooner."""
     for name in ("make", "view", "assign", "update", "recall", "table"):
         monkeypatch.setattr(recipes.NODES, name, None)
     monkeypatch.setattr(recipes.NODES, "left", 1000)
-    a, b, x, y = pair(n=nbytes // 8)
+    a, b, x, y = pair(dtype, 600_000)                   # (more than is of medium size)
     with np.options(jit="always"):
-        pending = a + 1.5
-        waiting = [pending + b for _ in range(5)]       # (the first one has no recipe)
-        assert recipes.NODES.left == 1000 - 4 * (COLD if nbytes >= LARGE else 1)
-    assert all(same(each, x + 1.5 + y) for each in waiting)
+        waiting = [a + b for _ in range(5)]             # (the first one has no recipe)
+        assert recipes.NODES.left == 1000 - 4 * (COLD if x.nbytes >= LARGE else 1)
+    assert all(same(each, x + y) for each in waiting)
