@@ -14,6 +14,9 @@ LARGE = 4 << 20
 COLD = 5
 """Where it does, what Python does counts as so many: it takes five to ten times as long."""
 
+WAITED_NS = 20e6
+"""What a wait in vain counts as, where LLVM is not loaded: it is, in the end, in the first such process."""
+
 
 class Awaited:
     """Some such code."""
@@ -40,7 +43,8 @@ class Awaited:
         from lazyarr.compiler import COMPILER  # here: whoever imports lazyarr need not wait for it
 
         if self.compiles and COMPILER.usable is None:
-            self.left = self.writing_pays       # (LLVM is not loaded for this alone)
+            COMPILER.ready(WAITED_NS)           # (LLVM is not loaded for this at once)
+            self.left = self.writing_pays
             return
         self.left = -1
         if not self.load(self.compiles) and not self.compiles:

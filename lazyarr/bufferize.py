@@ -36,12 +36,12 @@ class Placement:
     Members `waiting` stay pending: they are held, and spared for now (`temporaries`), or `staying` for steps
     that compute them again."""
 
-    __slots__ = ("buffers", "taken", "members", "waiting", "_ended")
+    __slots__ = ("buffers", "taken", "members", "waiting", "ended")
 
     def __init__(self, members: Sequence[Expr], stored: set[int], staying: Collection[int] = ()) -> None:
         self.buffers: dict[int, Buffer] = {}
         self.taken: dict[int, Expr] = {}
-        self._ended: set[int] = set()           # what was taken from, by identity
+        self.ended: set[int] = set()            # what was taken from, by identity
         self.members = {n.serial for n in members}
         self.waiting: set[int] = {*staying}
         for node in reversed(members):
@@ -76,7 +76,7 @@ class Placement:
             serial = old.serial         # (`of`, `take`, written out)
             self.buffers[node.serial] = self.buffers.get(serial, old.buf)
             self.taken[node.serial] = old
-            self._ended.add(id(old))
+            self.ended.add(id(old))
         elif old is not None and not covers:
             self.buffers[node.serial] = copy_of(self.of(old))
         else:
@@ -99,7 +99,7 @@ class Placement:
         elif (serial := source.serial) in self.members or self._free(source) or _stays(self.of(source)):
             self.buffers[node.serial] = self.buffers.get(serial, source.buf)    # (`of`, `take`, written out)
             self.taken[node.serial] = source
-            self._ended.add(id(source))
+            self.ended.add(id(source))
         else:
             self.buffers[node.serial] = copy_of(self.of(source))
 
@@ -114,11 +114,11 @@ class Placement:
     def take(self, node: Expr, value: Expr) -> None:
         """A node's buffer is that of a value, which ends."""
         self.taken[node.serial] = value
-        self._ended.add(id(value))
+        self.ended.add(id(value))
 
     def _free(self, value: Expr) -> bool:
         """May the step overwrite this value's buffer?  (real.imag is read-only memory.)"""
-        if id(value) in self._ended or not self.of(value).memory.flags.writeable:
+        if id(value) in self.ended or not self.of(value).memory.flags.writeable:
             return False
         readers = value.readers
         if readers and (any(map(self._reads, readers[-1:])) or any(map(self._reads, tuple(readers)))):

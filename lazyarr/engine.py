@@ -300,16 +300,23 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
 
 def _place(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:
     turns, nodes, leaves = {turn.node: turn for turn in step.turns}, w.nodes, w.leaves
+    buffers, members, taken, ended = placement.buffers, placement.members, placement.taken, placement.ended
     for k, reusable in zip(step.stored, step.reusable, strict=True):
-        turn = turns.get(k)
+        turn, node = turns.get(k), nodes[k]
         if turn is None:
-            placement.place(nodes[k], map(w.value, reusable))
+            old = node.old
+            if old is not None and (at := old.serial) in buffers and at in members and not node.covers:
+                buffers[node.serial] = buffers[at]      # (`place`, written out: sweeps write many borders)
+                taken[node.serial] = old
+                ended.add(id(old))
+            else:
+                placement.place(node, map(w.value, reusable))
         elif turn.ring is not None:
-            placement.ring(nodes[k], turn.ring.pattern(rows.strips(threads)))
+            placement.ring(node, turn.ring.pattern(rows.strips(threads)))
         else:
-            at = turn.source            # (`Walk.value`, written out)
-            source = None if at is None else nodes[at] if at >= 0 else leaves[-1 - at]
-            placement.turn(nodes[k], source, turn.margins)
+            of = turn.source            # (`Walk.value`, written out)
+            source = None if of is None else nodes[of] if of >= 0 else leaves[-1 - of]
+            placement.turn(node, source, turn.margins)
 
 
 def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, threads: int) -> None:

@@ -169,8 +169,8 @@ def blocks_key(grain: int = 0) -> tuple[Any, ...]:
 
 
 def by_blocks(program: Program, grain: int = 0) -> Prepared:
-    """A kernel whose steps are blocks, `grain` of them a chunk, or as many as are best in a row; scratch memory
-    is for all threads."""
+    """A kernel whose steps are blocks, `grain` of them a chunk, or as many as are best in a row; scratch
+    memory is for all threads."""
     key = blocks_key(grain)
     found: Prepared | None = program.launches.get(key)
     if found is None:

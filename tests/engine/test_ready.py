@@ -21,6 +21,14 @@ N = 120_000
 
 
 @pytest.fixture(autouse=True)
+def nodes_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many nodes there were in this process before."""
+    for name in ("make", "view", "assign", "update", "recall", "table"):
+        monkeypatch.setattr(recipes.NODES, name, None)
+    monkeypatch.setattr(recipes.NODES, "left", 1 << 30)
+
+
+@pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     """LLVM is there, nothing was met, nothing is NumPy's by habit, and nobody looks on."""
     COMPILER.load()

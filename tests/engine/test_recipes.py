@@ -9,6 +9,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr import elementwise, geometry, recipes
+from lazyarr.awaited import COLD, LARGE
 
 N = 100_000
 
@@ -202,3 +203,16 @@ def test_operands_may_change_while_a_call_is_looked_up(change, managed, monkeypa
         assert "broadcast" in str(error)
     else:
         assert numpy.asarray(found).shape in ((n,), (2, n))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_nodes_beside_large_data_count_for_several(monkeypatch, dtype):
+    """Python takes longer for them: machine code pays sooner."""
+    for name in ("make", "view", "assign", "update", "recall", "table"):
+        monkeypatch.setattr(recipes.NODES, name, None)
+    monkeypatch.setattr(recipes.NODES, "left", 1000)
+    a, b, x, y = pair(dtype, 600_000)                   # (more than is of medium size)
+    with np.options(jit="always"):
+        waiting = [a + b for _ in range(5)]             # (the first one has no recipe)
+        assert recipes.NODES.left == 1000 - 4 * (COLD if x.nbytes >= LARGE else 1)
+    assert all(same(each, x + y) for each in waiting)

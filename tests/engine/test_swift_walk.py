@@ -25,6 +25,7 @@ from lazyarr.plan import walk
 from lazyarr.planning import forget, plan_of
 from lazyarr.sinking import sunk
 from lazyarr.swift_walk import LEAST, SWIFT, look, note, pending
+from lazyarr.values import LEDGER
 from lazyarr.walk_ir import LAST, Answer, Head
 from tests.engine.test_keys import BUILDS, lent
 from tests.engine.test_planning_grows import MOST, calls, unbounded
@@ -355,6 +356,34 @@ for _ in range(5):
     np.evaluate(*many)
 print(SWIFT.code is not None, "llvmlite.binding" in sys.modules, SWIFT.left < 0)
 """
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_nodes_are_marked_as_python_marks_them(monkeypatch):
+    """With what they let go of, and what is not allocated yet."""
+    done = []
+    finished = swift_walk.finished
+    for seed in range(60):
+        said = []
+        for way in (finished, lambda *_: False):
+            def counted(*given, way=way):
+                done.append(way(*given))
+                return done[-1]
+
+            monkeypatch.setattr(swift_walk, "finished", counted)
+            gc.collect()
+            before = LEDGER.unallocated
+            roots, live = program(random.Random(seed), [np.array(A), np.array(A * 2)])
+            roots = [x for x in roots if x.storage.value.op is not None]
+            nodes = closure(values(roots))
+            ends = [weakref.ref(node) for node in nodes]
+            np.evaluate(*roots)
+            fields = [(n.op, n.region, n.old, n.inputs, n.depth, n.weight, n.buf is None) for n in nodes]
+            del nodes
+            said.append((fields, [ref() is None for ref in ends], LEDGER.unallocated - before))
+            del roots, live
+        assert said[0] == said[1]
+    assert done.count(True) > 30
 
 
 def test_it_is_loaded_when_many_nodes_went_by_and_needs_no_llvm_then(tmp_path: Path) -> None:
