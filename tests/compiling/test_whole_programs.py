@@ -171,6 +171,41 @@ def test_launch_by_launch(f: Callable[..., Any], n: int, threads: int, monkeypat
         check(f, values((120, 40)), n)
 
 
+def test_numbers_of_calls(monkeypatch: Any) -> None:
+    """Of launches whose numbers the calls give, those of the call; of others always the same."""
+    monkeypatch.setattr(small, "KEPT", -1)
+
+    def damped(start: Any, q: float) -> Any:
+        u = start.copy()
+        for _ in range(6):
+            u[1:-1] = 0.5 * (u[2:] + u[:-2]) * q + 0.25
+            u[0] = u[1]
+        return u
+
+    compiled, start = np.compile(damped), values((160, 50))
+    for q in (0.5, 0.5, 0.75, 0.5, 2.0, 0.75, 0.75):
+        assert numpy.asarray(compiled(np.array(start), q)).tobytes() == damped(start, q).tobytes()
+    assert compiled.refusal is None
+
+
+def test_a_launch_looks_for_each_buffer_once(monkeypatch: Any) -> None:
+    """However many values of sweeps lie there."""
+    monkeypatch.setattr(small, "KEPT", -1)
+    looked, at = [], large.Large._at
+
+    def noted(self: Any, cell: Any, *args: Any, **kwargs: Any) -> int:
+        looked.append(cell)
+        return at(self, cell, *args, **kwargs)
+
+    monkeypatch.setattr(large.Large, "_at", noted)
+    compiled, start = fresh(heat), np.array(values((400, 90)))
+    for _ in range(3):
+        looked.clear()
+        compiled(start, 12)
+    assert compiled.refusal is None
+    assert 0 < len(looked) <= 8
+
+
 @pytest.mark.parametrize("f", [jacobi, heat, in_place], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("layout", ["F", "rows", "columns", "gaps"])
 def test_layouts(f: Callable[..., Any], layout: str) -> None:
