@@ -48,6 +48,8 @@ def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 18)
     monkeypatch.setattr(plan, "STRIP_BLOCKS", 3)
     monkeypatch.setattr(buffers._allocator, "_credit", buffers.IN_VAIN)
+    if buffers._allocator.rings is None:                    # (of a process that had none yet)
+        monkeypatch.setattr(buffers._allocator, "rings", buffers._ring_pages())
     planning.forget()
     with options(jit="always", plan="always", verify=True, num_threads=request.param):
         yield
