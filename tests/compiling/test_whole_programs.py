@@ -325,6 +325,21 @@ def test_threads_have_strips() -> None:
     assert sweeps(1 << 30, 10, 0) <= 2
 
 
+@pytest.mark.parametrize("shape", [(1000, 1000), (1000, 300), (2000, 120), (700, 700), (3000, 500)], ids=str)
+@pytest.mark.parametrize("f", [jacobi, heat], ids=lambda f: f.__name__)
+def test_all_threads_have_strips(f: Any, shape: tuple[int, int], monkeypatch: Any) -> None:
+    """However many sweeps run together."""
+    from lazyarr import launch_rows
+
+    found, prepare = [], launch_rows._prepare
+    monkeypatch.setattr(launch_rows, "_prepare", lambda rows, *a: found.append(rows) or prepare(rows, *a))
+    with np.options(num_threads=2):
+        threads, compiled, start = get_num_threads(), fresh(f), np.array(values(shape))
+        compiled(start, 30)
+    large = [rows for rows in found if rows.delay and len(rows.parts) > 3]
+    assert large and all(rows.strips(threads) == threads for rows in large)
+
+
 def test_too_many_operations_are_refused() -> None:
     def adds(x: Any, n: int) -> Any:
         for _ in range(n):

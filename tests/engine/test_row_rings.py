@@ -299,7 +299,7 @@ def test_threads_of_the_program() -> None:
 
 
 def test_runs_of_one_evaluation_have_each_a_ring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "sweeps", lambda row, rows, every: 4)
+    monkeypatch.setattr(planning, "sweeps", lambda *_: 4)
     with options(pending_nodes=1 << 20):
         for text in (JACOBI, HEAT):
             alike(text, (900, 61), times=13)
