@@ -381,7 +381,7 @@ class Ring:
 
     def __del__(self, allocator: Any = _allocator, finalizing: Any = sys.is_finalizing) -> None:
         if not finalizing():
-            allocator.give_ring(self._kind, self.address, self._forks)
+            allocator.give_ring(self._kind, self.address - self._kind.begin, self._forks)
 
 
 @cache
@@ -411,7 +411,7 @@ def ring(kind: Pattern, nbytes: int) -> Ring | None:
         COUNT.bytes_recycled += kind.own
     else:
         COUNT.bytes_fresh += kind.own
-    return Ring(kind, nbytes, start, _allocator.forks)
+    return Ring(kind, nbytes, start + kind.begin, _allocator.forks)
 
 
 def array(nbytes: int) -> tuple[numpy.ndarray, int, bool]:

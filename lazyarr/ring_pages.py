@@ -35,12 +35,14 @@ class Pattern(NamedTuple):
     """Of memory."""
     spans: tuple[tuple[int, int, int], ...]
     """First byte and end of successive addresses, and where in the memory these lie."""
+    begin: int = 0
+    """Where in the addresses the bytes begin that they are for."""
 
 
-def pattern(nbytes: int, rings: Iterable[tuple[int, int]], length: int) -> Pattern:
+def pattern(nbytes: int, rings: Iterable[tuple[int, int]], length: int, begin: int = 0) -> Pattern:
     """In each of some ranges of addresses pages come round after so many bytes; all else has pages of its
-    own.  (Ranges in order, whole pages, as the length.)"""
-    end = -(-nbytes // PAGE) * PAGE
+    own.  (Ranges in order, whole pages, as the length.)  The bytes `begin` so far from the first page."""
+    end = -(-(begin + nbytes) // PAGE) * PAGE
     spans, own, at = list[tuple[int, int, int]](), 0, 0
     for low, high in (*rings, (end, end)):
         if at < low:
@@ -50,7 +52,7 @@ def pattern(nbytes: int, rings: Iterable[tuple[int, int]], length: int) -> Patte
             spans.append((at, min(at + length, high), own))
         own += min(length, high - low)
         at = high
-    return Pattern(end, own, tuple(spans))
+    return Pattern(end, own, tuple(spans), begin)
 
 
 class RingPages:

@@ -42,6 +42,11 @@ MOST_PIECES = 16
 LEAST_SAVED = 2
 """A ring has no more than one part in so many of the whole buffer's memory."""
 
+BEGIN = PAGE // 2
+"""Bytes of a page before a ring's first row.  Large arrays begin with a page, so what a kernel writes there
+lies half a page from what it reads in the array: in other sets of the first-level cache, and no load waits
+for a store whose address differs from its own by whole pages only."""
+
 Bounds = tuple[int, int]
 """First byte and end."""
 
@@ -153,19 +158,25 @@ class Ring:
     def pattern(self, strips: int) -> Pattern | None:
         """The buffer's pages where so many strips run side by side; None if that saves too little."""
         if strips not in self.patterns:
-            length = -(-self.window // PAGE) * PAGE
-            found = pattern(self.nbytes, _gaps(sorted(self.kept(strips)), length), length)
+            length, gaps = self.rounds(strips)
+            found = pattern(self.nbytes, [(a + BEGIN, b + BEGIN) for a, b in gaps], length, BEGIN)
             little = found.own * LEAST_SAVED > self.nbytes or len(found.spans) > MOST_SPANS
             self.patterns[strips] = None if little else found
         return self.patterns[strips]
+
+    def rounds(self, strips: int) -> tuple[int, list[Bounds]]:
+        """After how many bytes pages come round, and between which bytes."""
+        length = -(-self.window // PAGE) * PAGE
+        return length, list(_gaps(sorted(self.kept(strips)), length))
 
     def prove(self, strips: int) -> str | None:
         """What is wrong, if anything: with strips and seams, block by block, or with what is copied."""
         return self._goes_wrong(strips) or self._leaves()
 
     def _goes_wrong(self, strips: int) -> str | None:
-        length = -(-self.window // PAGE) * PAGE
-        rings = [] if self.pattern(strips) is None else list(_gaps(sorted(self.kept(strips)), length))
+        length, rings = self.rounds(strips)
+        if self.pattern(strips) is None:
+            rings = []
         most, owners = [0] * len(rings), [-1] * len(rings)
         for k, (low, high) in enumerate(pairwise(edges := self.edges(strips))):
             last, ready = k == strips - 1, 0
@@ -206,7 +217,7 @@ def _gaps(kept: Sequence[Bounds], length: int) -> Iterator[Bounds]:
     """What lies between these in whole pages, where it is longer than a ring."""
     end = 0
     for low, high in kept:
-        begin, until = -(-end // PAGE) * PAGE, low // PAGE * PAGE
+        begin, until = -(-(end + BEGIN) // PAGE) * PAGE - BEGIN, (low + BEGIN) // PAGE * PAGE - BEGIN
         if until - begin > length:
             yield begin, until
         end = max(end, high)

@@ -73,14 +73,26 @@ def beside() -> int:
     return tuning(host().name).beside
 
 
-def sweeps(row: int, rows: int, every: int) -> int:
+def sweeps(row: int, rows: int, every: int, reach: int = 1, borders: bool = False) -> int:
     """How many sweeps that take turns with two buffers, of so many rows, run together, if each follows
-    another by a row of so many bytes (or by some rows that are), which in `every` array are so many."""
+    another by a row of so many bytes (or by as many rows that are), which in `every` array are so many.
+
+    They may have borders, which are written by themselves."""
     fits = room() // max(every, 2 * row)
     each = beside() if beside() * row <= MOST_STAYS else 1
-    blocks, threads = rows // max(-(-STAYS // row), each), get_num_threads()
-    apart = blocks // (STRIP_BLOCKS * threads) + 1
+    threads = get_num_threads()
+    if every <= 2 * row and reach <= (1 if borders else NEAR_ROWS):     # (by rows, as `Room` has it)
+        block = max(each, 2 * reach, close_rows(row // reach, borders))
+        apart = 2 * (rows // (block * STRIP_BLOCKS * threads)) + 1      # (half at either end of a strip)
+    else:
+        apart = rows // max(-(-STAYS // row), each) // (STRIP_BLOCKS * threads) + 1
     return min(fits, apart) if threads > 1 and apart * row * rows >= WORTH_STRIPS else fits
+
+
+def close_rows(row: int, several: bool) -> int:
+    """Rows of a block, each of so many bytes at most, where groups follow each other by rows; if a sweep is
+    `several` of them, calls of kernels count for more."""
+    return min(MOST_CLOSE, (CLOSE << several) // row)
 
 
 class Room:
@@ -119,8 +131,7 @@ class Room:
                 most = max(most, jams)
             if self._may_be_close():
                 self.close = True
-                several = len(chain.lags) > max(chain.lags) + 1     # (then calls of kernels count for more)
-                near = max(jams, min(MOST_CLOSE, (CLOSE << several) // largest))
+                near = max(jams, close_rows(largest, len(chain.lags) > max(chain.lags) + 1))
                 most = max(2 * chain.reach, min(most, near) if self.inside else near)
             if self.inside:
                 strips = STRIPS_EACH * get_num_threads() if self.worth_threads() else 1

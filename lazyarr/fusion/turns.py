@@ -34,6 +34,10 @@ BORDER = 8
 SLACK = 1 << 20
 """Bytes by which the other buffer may be larger than NumPy's temporary."""
 
+Fits = Callable[[int, int, int, int, bool], int]
+"""How many sweeps run together, given the bytes by which one has to follow another, how many rows there are,
+the bytes of those by which it follows in all arrays, how many these are, and whether others write borders."""
+
 Margin = tuple[tuple[int, ...], str, int, tuple[int, ...]]
 """What is copied to a new buffer: shape, type, offset, strides."""
 
@@ -68,12 +72,10 @@ class Turns:
             yield from ((n, self.first[n.serial].source) for n in run if n.serial in self.first)
 
 
-def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int, int], int], groups: int) -> Turns:
+def turns(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> Turns:
     """Sweeps of these nodes that take turns.
 
-    How many have one new buffer, `fits` says, given the bytes by which one sweep has to follow another, how
-    many rows there are, and the bytes of these rows in all arrays; and they are no more than so many
-    `groups`."""
+    How many have one new buffer, `fits` says; and they are no more than so many `groups`."""
     found = Turns()
     readers: _Readers | None = None
     written = list(_written(nodes))
@@ -98,7 +100,7 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Callable[[int, int, int], i
         assert region is not None           # (rows that it leaves out are as many as it reads nearby)
         beside = max(1, (frame.shape[0] - region.shape[0]) // 2)
         each = _row_bytes(writes[at + length :][:length], swept)
-        fit = fits(beside * frame.strides[0], frame.shape[0], beside * each)
+        fit = fits(beside * frame.strides[0], frame.shape[0], beside * each, beside, length > 1)
         most = max(1, min(fit, groups // length) // 2)      # (pairs)
         other: Expr | None = None               # what lies in the other buffer when a run begins
         while count > 1:

@@ -172,6 +172,41 @@ def test_launch_by_launch(f: Callable[..., Any], n: int, threads: int, monkeypat
         check(f, values((120, 40)), n)
 
 
+def test_numbers_of_calls(monkeypatch: Any) -> None:
+    """Of launches whose numbers the calls give, those of the call; of others always the same."""
+    monkeypatch.setattr(small, "KEPT", -1)
+
+    def damped(start: Any, q: float) -> Any:
+        u = start.copy()
+        for _ in range(6):
+            u[1:-1] = 0.5 * (u[2:] + u[:-2]) * q + 0.25
+            u[0] = u[1]
+        return u
+
+    compiled, start = np.compile(damped), values((160, 50))
+    for q in (0.5, 0.5, 0.75, 0.5, 2.0, 0.75, 0.75):
+        assert numpy.asarray(compiled(np.array(start), q)).tobytes() == damped(start, q).tobytes()
+    assert compiled.refusal is None
+
+
+def test_a_launch_looks_for_each_buffer_once(monkeypatch: Any) -> None:
+    """However many values of sweeps lie there."""
+    monkeypatch.setattr(small, "KEPT", -1)
+    looked, at = [], large.Large._at
+
+    def noted(self: Any, cell: Any, *args: Any, **kwargs: Any) -> int:
+        looked.append(cell)
+        return at(self, cell, *args, **kwargs)
+
+    monkeypatch.setattr(large.Large, "_at", noted)
+    compiled, start = fresh(heat), np.array(values((400, 90)))
+    for _ in range(3):
+        looked.clear()
+        compiled(start, 12)
+    assert compiled.refusal is None
+    assert 0 < len(looked) <= 8
+
+
 @pytest.mark.parametrize("f", [jacobi, heat, in_place], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("layout", ["F", "rows", "columns", "gaps"])
 def test_layouts(f: Callable[..., Any], layout: str) -> None:
@@ -290,6 +325,21 @@ def test_threads_have_strips() -> None:
         assert sweeps(800, 100, 3200) == sweeps(800, 100, 1600) // 2
     assert 2 <= shared < alone
     assert sweeps(1 << 30, 10, 0) <= 2
+
+
+@pytest.mark.parametrize("shape", [(1000, 1000), (1000, 300), (2000, 120), (700, 700), (3000, 500)], ids=str)
+@pytest.mark.parametrize("f", [jacobi, heat], ids=lambda f: f.__name__)
+def test_all_threads_have_strips(f: Any, shape: tuple[int, int], monkeypatch: Any) -> None:
+    """However many sweeps run together."""
+    from lazyarr import launch_rows
+
+    found, prepare = [], launch_rows._prepare
+    monkeypatch.setattr(launch_rows, "_prepare", lambda rows, *a: found.append(rows) or prepare(rows, *a))
+    with np.options(num_threads=2):
+        threads, compiled, start = get_num_threads(), fresh(f), np.array(values(shape))
+        compiled(start, 30)
+    large = [rows for rows in found if rows.delay and len(rows.parts) > 3]
+    assert large and all(rows.strips(threads) == threads for rows in large)
 
 
 def test_too_many_operations_are_refused() -> None:

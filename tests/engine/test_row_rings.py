@@ -48,6 +48,8 @@ def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 18)
     monkeypatch.setattr(plan, "STRIP_BLOCKS", 3)
     monkeypatch.setattr(buffers._allocator, "_credit", buffers.IN_VAIN)
+    if buffers._allocator.rings is None:                    # (of a process that had none yet)
+        monkeypatch.setattr(buffers._allocator, "rings", buffers._ring_pages())
     planning.forget()
     with options(jit="always", plan="always", verify=True, num_threads=request.param):
         yield
@@ -166,6 +168,22 @@ def test_rings_are_mapped_once() -> None:
         del allocator.rings.fresh
 
 
+def test_rings_lie_half_a_page_from_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written to one then falls in other sets of the first-level cache than what is read there."""
+    made, of = [], values.Ring.of
+    monkeypatch.setattr(values.Ring, "of", lambda *args: made.append(of(*args)) or made[-1])
+    lazyarr.evaluate(pending(JACOBI, (700, 61)))
+    assert made and all(isinstance(ring, values.Ring) for ring in made)
+    assert {ring.address % PAGE for ring in made} == {PAGE // 2}
+    assert {ring.memory.ctypes.data for ring in made} == {ring.address for ring in made}
+    for ring in rings():
+        for strips in range(1, 4):
+            kind = ring.pattern(strips)
+            if kind is not None:
+                assert kind.begin == PAGE // 2 and kind.begin + ring.nbytes <= kind.nbytes
+                assert not any(low % PAGE or high % PAGE or at % PAGE for low, high, at in kind.spans)
+
+
 def test_rings_that_nobody_uses_have_no_more_than_one_has_saved() -> None:
     buffers.trim()
     allocator: Any = buffers._allocator
@@ -281,7 +299,7 @@ def test_threads_of_the_program() -> None:
 
 
 def test_runs_of_one_evaluation_have_each_a_ring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "sweeps", lambda row, rows, every: 4)
+    monkeypatch.setattr(planning, "sweeps", lambda *_: 4)
     with options(pending_nodes=1 << 20):
         for text in (JACOBI, HEAT):
             alike(text, (900, 61), times=13)

@@ -135,7 +135,7 @@ def test_runs_of_one_evaluation_share_the_other_buffer(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(row_rings, "has_rings", lambda: False)         # (each run has its own)
     monkeypatch.setattr(Placement, "turn", seen)
-    monkeypatch.setattr(planning, "sweeps", lambda row, rows, every: 4)
+    monkeypatch.setattr(planning, "sweeps", lambda *_: 4)
     with lazyarr.options(pending_nodes=1 << 20):        # (with all sweeps in one evaluation)
         alike(JACOBI, times=13)
     assert len(chained()) == 3 and len(new) == 12 and sum(new) == 1
@@ -154,7 +154,7 @@ def test_sweeps_that_numpy_ran_leave_no_other_buffer(monkeypatch: pytest.MonkeyP
             by_rows(step, rows, w)
 
     monkeypatch.setattr(engine, "_by_rows", first_by_numpy)
-    monkeypatch.setattr(planning, "sweeps", lambda row, rows, every: 4)
+    monkeypatch.setattr(planning, "sweeps", lambda *_: 4)
     with lazyarr.options(pending_nodes=1 << 20):
         alike(JACOBI, times=12)
     assert runs == 3
