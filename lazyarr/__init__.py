@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import importlib
 
-from lazyarr import editions as _editions  # noqa: F401  (first: it notes when)
 from lazyarr.resting import Lasting as _Lasting
 
 with _Lasting():                        # nothing of what is made here is garbage

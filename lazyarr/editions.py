@@ -8,12 +8,10 @@ them up takes several times as long.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-IMPORTED = time.time_ns()
-"""When this process began to import the library, which imports this first."""
+from lazyarr.config import IMPORTED
 
 
 def editions(files: Iterable[str]) -> str:
