@@ -492,8 +492,8 @@ def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
 
 
 def _finish_by_python(members: list[Expr], placement: Placement, raised: int) -> None:
-    """The same where some stay pending, or machine code is not there.  What is stored goes first: an interrupt
-    half way must leave the others to whatever is computed again."""
+    """The same where some stay pending, or machine code is not there.  What is stored goes first: an
+    interrupt half way must leave the others to whatever is computed again."""
     buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):
