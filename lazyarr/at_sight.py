@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.awaited import COLD, LARGE, Awaited
+from lazyarr.awaited import Awaited
 from lazyarr.calls import Call
 from lazyarr.compiler import COMPILER, numpy_ns
 from lazyarr.config import plan_key
@@ -179,7 +179,7 @@ def at_sight(roots: Sequence[Expr]) -> Met | None:
             known.append(sight)
         leaves = [*map(values.__getitem__, sight.leaves)]
         if SWIFT.code is None:
-            SWIFT.hear(COLD if max(map(_NBYTES, leaves), default=0) >= LARGE else 1)
+            SWIFT.hear(nbytes=max(map(_NBYTES, leaves), default=0))
         else:
             sight.seen += 1
             one = way[0] if len(way) == 1 else None

@@ -33,11 +33,11 @@ class Awaited:
         """Take the code from the cache, or else compile it, if it may be; is it there now?"""
         raise NotImplementedError
 
-    def hear(self, count: int = 1) -> None:
-        """Python did it once more, or so many times."""
+    def hear(self, count: int = 1, nbytes: int = 0) -> None:
+        """Python did it once more, or so many times, beside an array of so many bytes."""
         if self.left < 0:
             return
-        self.left -= count
+        self.left -= count * COLD if nbytes >= LARGE else count
         if self.left > 0 or sys.is_finalizing():
             return
         from lazyarr.compiler import COMPILER  # here: whoever imports lazyarr need not wait for it

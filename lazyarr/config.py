@@ -11,6 +11,7 @@ rewrite rules in force (`plan_by`).
 from __future__ import annotations
 
 import os
+import time
 from _thread import _local, allocate_lock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -332,6 +333,9 @@ def _force(more: int, barring: int, unusual: int) -> None:
 
 
 _forcing = allocate_lock()
+
+IMPORTED = time.time_ns()
+"""When this process began to import the library, of which this is among the first modules (`editions`)."""
 
 _at_start = from_environment(os.environ)
 _observe(_at_start)

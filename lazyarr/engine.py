@@ -483,18 +483,17 @@ def _source(step: Step, w: Walk, addresses: list[int]) -> Source:
 
 
 def _finish(members: list[Expr], placement: Placement, raised: int) -> None:
-    """The values exist, and these flags were raised: hand out buffers, forget what nobody needs more.  What
-    is stored goes first: an interrupt half way must leave the others to whatever is computed again."""
-    buffers, waiting = placement.buffers, placement.waiting
-    if waiting or not swift_walk.finished(members, buffers):
-        _finish_others(members, placement, raised)
+    """The values exist, and these flags were raised: hand out buffers, forget what nobody needs more."""
+    if placement.waiting or not swift_walk.finished(members, placement.buffers):
+        _finish_by_python(members, placement, raised)
     for value in placement.taken.values():
         value.buf = None
     COUNT.nodes_run += len(members)
 
 
-def _finish_others(members: list[Expr], placement: Placement, raised: int) -> None:
-    """The same of those of which some stay pending, by Python."""
+def _finish_by_python(members: list[Expr], placement: Placement, raised: int) -> None:
+    """The same where some stay pending, or machine code is not there.  What is stored goes first: an
+    interrupt half way must leave the others to whatever is computed again."""
     buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):

@@ -17,7 +17,7 @@ from lazyarr.compiler import COMPILER
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.llvm import version
-from lazyarr.editions import editions, sources_in
+from lazyarr.editions import imported
 from lazyarr.target import Target
 
 
@@ -56,11 +56,6 @@ def _name(symbols: tuple[str, ...], of: str, target: Target, opt: int) -> bytes 
 
 @cache
 def _sources() -> str:
-    """The editions of all that texts may follow from; nothing in archives, without sources, or while files
-    change."""
+    """The editions of all that texts may follow from; nothing where nobody can tell."""
     here = os.path.dirname(__file__)
-    try:
-        folders = here, *(f"{here}/{name}" for name in ("codegen", "compiling", "threading"))
-        return disk.digest(editions([file for folder in folders for file in sources_in(folder)])).hex()
-    except OSError:
-        return ""
+    return imported([here, *(f"{here}/{name}" for name in ("codegen", "compiling", "threading"))])

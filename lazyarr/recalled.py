@@ -15,7 +15,6 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.awaited import COLD, LARGE
 from lazyarr.calls import ASKED, ITSELF, Call, Made, written_out
 from lazyarr.config import current, plan_key
 from lazyarr.counters import COUNT
@@ -140,7 +139,7 @@ def tell(
     """Let machine code know a call that was just made again, if it goes by this key alone."""
     known = _calls.get(key)
     if NODES.table is None:
-        NODES.hear(COLD if x.geo.nbytes >= LARGE else 1)
+        NODES.hear(nbytes=x.geo.nbytes)
     elif known is not None and not known.whole:
         NODES.table.recalls(key, method, x, args, kwargs, known)
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import capture, is_quiet, managed, ndarray, now
-from lazyarr.awaited import COLD, LARGE, Awaited
+from lazyarr.awaited import Awaited
 from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
@@ -270,7 +270,7 @@ def again(
     if place.__class__ is int:
         NODES.table.write(place, fn, args, recipe)
     else:
-        NODES.hear(COLD if recipe.geo.nbytes >= LARGE else 1)
+        NODES.hear(nbytes=recipe.geo.nbytes)
     loc = None
     if recipe.flagged or OBSERVED:
         try:                            # (`srcloc.here`, written out)

@@ -180,8 +180,8 @@ def finished(nodes: list[Expr], buffers: dict[int, Buffer]) -> bool:
 
 
 def _run(function: Callable[..., Any], bits: int, *lists: Any) -> Any:
-    """Call a function that fills the last two lists, with a table of so many entries, or more where these are
-    too few."""
+    """Call a function, with a table of so many entries, or more where it answers that these are too few; then
+    it has begun to fill the last two lists."""
     bits = min(max(bits, LEAST), MOST)
     while True:
         try:

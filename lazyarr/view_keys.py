@@ -93,11 +93,10 @@ def _seen(of: Places) -> Making:
         f.give(f.of_c(Word.ITEM, "%geo", "%key"))
     number = f.hashed(key, "%geo", VIEWS)
     at = f.add(f.known(Word.VIEWS), f.by("mul", number, 8 * View.END))
-    seen = f.load(at, 8 * View.SEEN)
     with f.when("eq", f.load(at, 8 * View.GEO), "%geo"), f.when("eq", f.load(at, 8 * View.KEY), key):
-        f.give(f.held(seen))
-    before = f.load(at, 8 * View.GEO), seen     # (of nothing, perhaps)
-    found = f.made(Word.ITEM, "%geo", "%key")   # (it runs nothing of Python's: all types are known)
+        f.give(f.held(f.load(at, 8 * View.SEEN)))
+    found = f.made(Word.ITEM, "%geo", "%key")
+    before = [f.load(at, 8 * word) for word in (View.GEO, View.SEEN)]       # (of nothing, perhaps)
     for word, x in ((View.GEO, f.held("%geo")), (View.KEY, key), (View.SEEN, f.held(found))):
         f.store(x, at, 8 * word)
     for x in before:

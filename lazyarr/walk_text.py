@@ -30,6 +30,9 @@ NO_VALUE = (1 << 31) - 1
 CONSTANT = 1 << 30
 """Added to the number of a constant's type, where reads have a value's number."""
 
+LETS_GO = 3
+"""Objects that a node which is done lets go of at last: with its op, its old value, and its inputs."""
+
 NEVER = (1 << 63) - 1
 """A place in program order that no program reaches."""
 
@@ -451,8 +454,8 @@ def _finish(of: Places, name: str) -> Walk:
     nodes, buffers = map(f.argument, (1, 2))
     none, nothing, zero = (f.known(word) for word in (Head.NONE, Head.NOTHING, Head.ZERO))
     area = f.known(Head.AREA)
-    last = f.add(area, f.by("shl", f.load(nodes, LENGTH), 5))
-    f.decline_if("ugt", last, f.known(Head.AREA_END), Answer.SMALL)
+    last = f.add(area, f.by("mul", f.load(nodes, LENGTH), 8 * LETS_GO))
+    f.decline_if("ugt", last, f.known(Head.AREA_END))       # (never SMALL: the lists are not to be filled)
     with f.items(nodes, is_list=True) as (node, _):
         f.is_type(node, Head.EXPR)
         for field in ("op", "region", "old", "inputs", "buf", "depth", "weight", "nbytes", "serial"):

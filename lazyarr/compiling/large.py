@@ -182,14 +182,14 @@ def _streamed(each: Launch) -> list[int]:
 
 
 def _lying(each: Launch) -> list[tuple[Cell, list[int]]]:
-    rows, found = each.step.rows, dict[int, tuple[Cell, list[int]]]()
-    for part_, cells in zip(rows.parts if rows is not None else (), each.cells, strict=False):
+    if each.step.rows is None:
+        return []
+    found = dict[int, tuple[Cell, dict[int, None]]]()
+    for part_, cells in zip(each.step.rows.parts, each.cells, strict=True):
         for k, cell in zip(part_.step.operands, cells, strict=True):
-            if cell is not None:
-                values = found.setdefault(id(cell), (cell, []))[1]
-                if k not in values:
-                    values.append(k)
-    return list(found.values())
+            if cell is not None:                # (None is what lies inside: `places.Launch`)
+                found.setdefault(id(cell), (cell, {}))[1][k] = None
+    return [(cell, [*values]) for cell, values in found.values()]
 
 
 def _is_warm(home: Any) -> bool:

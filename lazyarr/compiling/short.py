@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.awaited import COLD, LARGE, Awaited
+from lazyarr.awaited import Awaited
 from lazyarr.compiling.calling import MISFIT, WARNED, warned
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.known import RUNTIME, Key, Known
@@ -116,7 +116,7 @@ class Short:
         """What machine code goes by (`swift_replay`)."""
         self._refers: Any = None
         self._seen = self._filled = 0
-        self._counts = COLD if max(map(_nbytes, looks), default=0) >= LARGE else 1
+        self._nbytes = max(map(_nbytes, looks), default=0)
 
     def _place(self, cell: Cell) -> int:
         if cell.kind == "input":
@@ -206,7 +206,7 @@ class Short:
     def _hear(self) -> None:
         """Python does one more call."""
         if SWIFT.code is None:
-            SWIFT.hear(self._counts)
+            SWIFT.hear(nbytes=self._nbytes)
             return
         self._seen += 1
         filled = sum([each is not None for each in self.launches[0].filled])

@@ -17,7 +17,7 @@ import numpy
 
 from lazyarr import object_fields as fields
 from lazyarr.dispatch import cache as disk
-from lazyarr.editions import editions, sources_in
+from lazyarr.editions import imported
 from lazyarr.records import NamedTuple
 
 
@@ -50,10 +50,5 @@ def template(places: Mapping[str, int], writes: bool) -> Template | None:
 
 
 def _sources() -> str:
-    """The editions of what writes the code; nothing where nobody can tell: in archives, without sources, or
-    while files change.  Then the cache is left alone."""
-    try:
-        files = [*sources_in(os.path.dirname(__file__)), str(fields.__file__)]
-        return editions(files) if files else ""
-    except OSError:
-        return ""
+    """The editions of what writes the code; nothing where nobody can tell.  Then the cache is left alone."""
+    return imported([os.path.dirname(__file__)], [str(fields.__file__)])

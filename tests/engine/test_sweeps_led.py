@@ -334,7 +334,7 @@ def test_compiled(sweep: str) -> None:
 
 def test_runs_of_one_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one is led: nothing runs by itself."""
-    monkeypatch.setattr(planning, "sweeps", lambda row, rows, every: 4)
+    monkeypatch.setattr(planning, "sweeps", lambda *_: 4)
     with options(pending_nodes=1 << 20):
         for sweep in ("jacobi", "heat"):
             alike("copied", sweep, (900, 61), 13)

@@ -84,6 +84,6 @@ def test_the_code_is_for_any_process() -> None:
 def test_other_editions_are_other_code(monkeypatch: pytest.MonkeyPatch) -> None:
     places = words.places()
     assert template.template(places, True) == template.template(places, False)
-    monkeypatch.setattr(template, "editions", lambda files: "others")
+    monkeypatch.setattr(template, "imported", lambda *_: "others")
     assert template.template(places, False) is None
     assert template.template({**places, "geo": 8}, False) is None
