@@ -84,3 +84,13 @@ def test_what_the_cache_lost_is_not_there(forget: Any, tmp_path: Path) -> None:
     forget()
     assert one.load(compiles=False) is None
     assert value_of(one.load(), one.symbol) == 5
+
+
+def test_what_nobody_has_compiled_is_written_once(forget: Any) -> None:
+    one = Writer("lazyarr_test_later", 6)
+    for _ in range(3):
+        assert one.load(compiles=False) is None and one.times == 1
+        forget()
+    assert value_of(one.load(), one.symbol) == 6 and one.times == 2
+    forget()
+    assert value_of(one.load(compiles=False), one.symbol) == 6 and one.times == 2
