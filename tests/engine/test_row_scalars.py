@@ -14,6 +14,12 @@ def sweeps(u, factors):
     return u
 
 
+def bits(x):
+    """With one NaN for all."""
+    parts = x.view(x.real.dtype)
+    return numpy.where(numpy.isnan(parts), parts.dtype.type("nan"), parts).tobytes()
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4", "c16"])
 def test_each_launch_has_its_own(dtype: str) -> None:
     rng = numpy.random.default_rng(3)
@@ -27,6 +33,6 @@ def test_each_launch_has_its_own(dtype: str) -> None:
             sweeps(mine, factors)
             np.evaluate(mine)
             sweeps(theirs, factors)
-            assert numpy.asarray(mine.copy()).tobytes() == theirs.tobytes(), factors
+            assert bits(numpy.asarray(mine.copy())) == bits(theirs), factors
             mine[2:9] = 1.5
             theirs[2:9] = 1.5
