@@ -15,29 +15,20 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import buffers, plan, planning, row_rings, row_room, values
+from lazyarr import buffers, planning, row_rings, values
 from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.config import options
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
 from lazyarr.pages import PAGE
 from lazyarr.row_rings import Piece, Ring, pieces_of
+from tests import ringed
+from tests.ringed import AROUND, HEAT, INNER, JACOBI
 
 pytestmark = pytest.mark.skipif(not buffers.has_rings(), reason="no memory that can be mapped several times")
 
-INNER = "u[1:-1, 1:-1]"
-AROUND = "u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]"
-JACOBI = f"{INNER} = ({AROUND}) * q"
-BORDERS = "u[0] = u[1]\nu[-1] = u[-2]\nu[:, 0] = u[:, 1]\nu[:, -1] = u[:, -2]"
-HEAT = f"{INNER} += ({AROUND} - 4 * {INNER}) * q\n{BORDERS}"
-
 SWEEPS = {
-    "jacobi": JACOBI,
-    "heat": HEAT,
-    "two borders": f"{INNER} += {AROUND}\nu[0] = u[1]\nu[-1] = u[-2]",
-    "upwards": "u[1:] = u[:-1] * q + u[1:]",
-    "far": "u[2:-2, 1:-3] = (u[4:, 1:-3] + u[:-4, 2:-2] + u[2:-2, :-4]) * q",
-    "lopsided": "u[3:, :-1] = (u[:-3, 1:] + u[1:-2, :-1] - u[3:, 1:]) * q",
+    **ringed.SWEEPS,
     "two fields": f"a = ({AROUND}) * v[1:-1, 1:-1]\nb = v[2:, 1:-1] - v[:-2, 1:-1]\n"
                   f"{INNER} += a\nv[1:-1, 1:-1] -= b * {INNER}\ndel a, b",
 }  # fmt: skip
@@ -45,15 +36,8 @@ SWEEPS = {
 
 @pytest.fixture(autouse=True, params=[1, 2, 3])
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 18)
-    monkeypatch.setattr(plan, "STRIP_BLOCKS", 3)
-    monkeypatch.setattr(buffers._allocator, "_credit", buffers.IN_VAIN)
-    if buffers._allocator.rings is None:                    # (of a process that had none yet)
-        monkeypatch.setattr(buffers._allocator, "rings", buffers._ring_pages())
-    planning.forget()
-    with options(jit="always", plan="always", verify=True, num_threads=request.param):
+    with ringed.small_blocks(request.param, monkeypatch):
         yield
-    planning.forget()
 
 
 def start(shape: tuple[int, ...], char: str) -> dict[str, Any]:

@@ -15,32 +15,23 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import buffers, plan, planning, row_rings, row_room
+from lazyarr import buffers, planning, row_rings
 from lazyarr.config import options
 from lazyarr.debug import Explanation, explain
 from lazyarr.fusion import leading
 from lazyarr.fusion.chain import Chain
 from lazyarr.plan import Step
+from tests import ringed
+from tests.ringed import AROUND, HEAT, INNER, JACOBI
 
 sys.path.append(str(Path(__file__).parents[2] / "asv_bench"))
 from benchmarks import targets
 
 pytestmark = pytest.mark.skipif(not buffers.has_rings(), reason="no memory that can be mapped several times")
 
-INNER = "u[1:-1, 1:-1]"
-AROUND = "u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]"
-JACOBI = f"{INNER} = ({AROUND}) * q"
-BORDERS = "u[0] = u[1]\nu[-1] = u[-2]\nu[:, 0] = u[:, 1]\nu[:, -1] = u[:, -2]"
-HEAT = f"{INNER} += ({AROUND} - 4 * {INNER}) * q\n{BORDERS}"
-
 SWEEPS = {
-    "jacobi": JACOBI,
-    "heat": HEAT,
-    "two borders": f"{INNER} += {AROUND}\nu[0] = u[1]\nu[-1] = u[-2]",
-    "upwards": "u[1:] = u[:-1] * q + u[1:]",
+    **ringed.SWEEPS,
     "wide": "u[2:-2] += u[4:] - u[:-4] * q",
-    "far": "u[2:-2, 1:-3] = (u[4:, 1:-3] + u[:-4, 2:-2] + u[2:-2, :-4]) * q",
-    "lopsided": "u[3:, :-1] = (u[:-3, 1:] + u[1:-2, :-1] - u[3:, 1:]) * q",
     "another field": f"{INNER} += ({AROUND}) * v[1:-1, 1:-1]",
     "lifted": "a = u[2:] + u[:-2]\nu[1:-1] = a * q - u[1:-1]\ndel a",
 }  # fmt: skip
@@ -63,14 +54,9 @@ MAKERS = {
 
 @pytest.fixture(autouse=True, params=[1, 2, 3])
 def small_blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 18)
-    monkeypatch.setattr(plan, "STRIP_BLOCKS", 3)
-    monkeypatch.setattr(buffers._allocator, "_credit", buffers.IN_VAIN)
     monkeypatch.setattr(leading, "LEAST", 1)
-    planning.forget()
-    with options(jit="always", plan="always", verify=True, num_threads=request.param):
+    with ringed.small_blocks(request.param, monkeypatch):
         yield
-    planning.forget()
 
 
 def given(shape: tuple[int, int]) -> dict[str, Any]:
