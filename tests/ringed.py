@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy
 import pytest
 
 from lazyarr import buffers, plan, planning, row_room
@@ -38,3 +39,11 @@ def small_blocks(threads: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     with options(jit="always", plan="always", verify=True, num_threads=threads):
         yield
     planning.forget()
+
+
+def alike(ours: Sequence[numpy.ndarray], want: Sequence[numpy.ndarray]) -> None:
+    """The same arrays, with one NaN for all."""
+    for a, b in zip(ours, want, strict=True):
+        nans = a != a
+        assert a.dtype == b.dtype and a.shape == b.shape
+        assert (nans == (b != b)).all() and a[~nans].tobytes() == b[~nans].tobytes()
