@@ -1,9 +1,9 @@
 """Sums as fused products with one: work for the units that compute products, where sums take longer.
 
 In:  the body of a loop; sums among it.   Out: which of them, and their code.
-``x + y`` and ``x * 1 + y`` are rounded once, to the same; which of two NaNs they give is nobody's.  Units for sums
-and those for products take part in nothing of each other's, so a body of many sums and few products waits
-for the one while the other rests.
+``x + y`` and ``x * 1 + y`` are rounded once, to the same; which of two NaNs they give is nobody's.  Units
+for sums and those for products take part in nothing of each other's, so a body of many sums and few products
+waits for the one while the other rests.
 LLVM must not know the one, or it makes sums of these products again.
 """
 
