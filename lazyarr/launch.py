@@ -21,7 +21,7 @@ import numpy
 from lazyarr import tuning
 from lazyarr.buffers import empty
 from lazyarr.codegen.abi import SCALAR_BYTES, SCALAR_WORDS, Layout
-from lazyarr.codegen.reduce_plan import PARTIALS, WORDS, Cuts, cut, fill
+from lazyarr.codegen.reduce_plan import PARTIALS, Cuts, cut, extras, fill
 from lazyarr.codegen.scan_plan import tiles_along
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
@@ -141,7 +141,7 @@ def prepare(
     kernel = kernel_for(parfor, nontemporal)
     layout = kernel.layout
     folds, sequence = "r" in parfor.dims, "s" in parfor.dims
-    words = array("q", bytes(8 * (layout.extra(0) + (WORDS if folds else parfor.dims == "s"))))
+    words = array("q", bytes(8 * (layout.extra(0) + (extras(layout) if folds else parfor.dims == "s"))))
     for d, n in enumerate(loops.shape):
         words[layout.shape(d)] = n
     for k, strides in enumerate(loops.strides):

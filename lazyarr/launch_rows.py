@@ -20,6 +20,7 @@ import numpy
 
 from lazyarr.codegen import rows_shell as shell
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.reduce_kernel import PASSES, lasting
 from lazyarr.codegen.reduce_plan import AHEAD, cut
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
@@ -27,7 +28,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import SCAN
 from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
-from lazyarr.kernels import Kernel
+from lazyarr.kernels import Kernel, host
 from lazyarr.launch import Prepared, memory, prepare, put_scalar, work
 from lazyarr.plan import PlacedRing, RowBlocks, RowPart
 from lazyarr.records import dataclass
@@ -246,12 +247,14 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
         words.append(0)
     # (Threads take chunks in turn; these are strips, runs of blocks, or single ones.)
     apart = 1 if rows.delay or rows.run(threads) > 1 else threads
+    fetched = _fetched(rows)
     for k, (part, variants) in enumerate(zip(rows.parts, parts, strict=True)):
         bases = [8 * places.get(value, 0) for value in part.step.operands]
         made: dict[tuple[int, bool], int] = {}
         for program, moving in variants:
             if (id(program), moving) not in made:
-                first = _add(ready, k, part, program, kernels[id(program)], rows.rows * moving, bases, apart)
+                prepared, steps = kernels[id(program)], rows.rows * moving
+                first = _add(ready, k, part, program, prepared, steps, bases, apart, fetched[k])
                 made[id(program), moving] = 8 * first
         at, added = shell.FIRST + k * shell.PER_PART, [made[id(p), moving] for p, moving in variants]
         words[at : at + shell.PER_PART] = array(
@@ -297,6 +300,28 @@ def _shares(rows: RowBlocks) -> list[float]:
     return [time / sum(times) for time in times]
 
 
+def _fetched(rows: RowBlocks) -> list[dict[int, int]]:
+    """For each part, of which operands it fetches what the next block reads, and which share of that.
+
+    They are those that folds read, and the first of these share it (one whose functions take longer than
+    memory does gets all of it)."""
+    readers = dict[int, list[tuple[int, int]]]()
+    found: list[dict[int, int]] = [{} for _ in rows.parts]
+    for number, part in enumerate(rows.parts):
+        parfor = part.program.parfor
+        if "r" not in parfor.dims:
+            continue
+        for k, (value, operand) in enumerate(zip(part.step.operands, parfor.operands, strict=True)):
+            move = part.program.moves[k]
+            if part.inside[k] < 0 and operand.role == "in" and operand.access == "u" and move and move[-1]:
+                readers.setdefault(value, []).append((number, k))
+    for each in readers.values():
+        longest = [(number, k) for number, k in each if lasting(rows.parts[number].program.parfor, host())]
+        for share, (number, k) in enumerate((longest[:1] or each)[:PASSES]):
+            found[number][k] = share
+    return found
+
+
 def _variants(part: RowPart) -> list[tuple[Program, bool]]:
     """The programs of a part in its first block, in others, in its last one; and whether operands have moved
     by then, to rows that are counted from the first block on."""
@@ -306,24 +331,24 @@ def _variants(part: RowPart) -> list[tuple[Program, bool]]:
 
 def _add(
     ready: Ready, number: int, part: RowPart, program: Program, kernel: Prepared, rows: int,
-    bases: Sequence[int], apart: int,
+    bases: Sequence[int], apart: int, fetched: Mapping[int, int],
 ) -> int:  # fmt: skip
     """The words of a variant that moves on by so many rows from block to block; the first one.  A thread's
-    next block is so many `apart`.
+    next block is so many `apart`, of which it fetches these shares of operands.
 
     Variants without scalars that are alike are one: sweeps that take turns do the same again and again, and
     what threads go through for each block is to stay in their first-level caches."""
     laid: list[int] = []
-    ahead = 0               # (to where the operand that moves furthest is then: one number serves all)
+    ahead = dict[int, int]()
     operands = zip(kernel.pointers, program.offsets, program.moves, strict=True)
     for k, (word, offset, each) in enumerate(operands):
         own, move = part.inside[k] >= 0, each[-1] if each else 0
-        if not own and abs(move) * rows > abs(ahead):
-            ahead = move * rows * apart
+        if k in fetched:
+            ahead[k] = move * rows * apart + move * rows * fetched[k] // PASSES
         offset += part.inside[k] if own else 0
         offset -= part.start * move if rows else 0
         laid += 8 * word, 0 if own else bases[k], offset, move * rows, *part.sources[k][:2]
-    key = kernel.kernel.address, kernel.chunks, bytes(kernel.words), *laid, *program.moves
+    key = kernel.kernel.address, kernel.chunks, bytes(kernel.words), *laid, *program.moves, *ahead.items()
     if not kernel.scalars and key in ready.alike:
         return ready.alike[key]
     words, first = ready.words, len(ready.words)
@@ -339,8 +364,8 @@ def _add(
         words.append(jumps[k] if jumps else 0)
     template = len(words)
     words.extend(kernel.words)
-    if "r" in program.parfor.dims:
-        words[template + kernel.kernel.layout.extra(AHEAD)] = ahead
+    for k, distance in ahead.items():
+        words[template + kernel.kernel.layout.extra(AHEAD + k)] = distance
     words.extend([0] * (-len(kernel.words) % shell.WORDS))
     if not ready.scalars[number]:
         ready.scalars[number] = [[] for _ in kernel.scalars]

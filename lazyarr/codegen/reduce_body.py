@@ -7,6 +7,8 @@ that writes statements on a range into a `Function` whose caller gives it row po
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE, SECOND_LEVEL
 from lazyarr.codegen.emit import Emitter
@@ -16,9 +18,13 @@ from lazyarr.codegen.loopir import Apply, Call, Gather, Kernel, Lane, Load, Loop
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import Reduce
+from lazyarr.codegen.reduce_plan import AHEAD
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.tuning import tuning
+
+Later = tuple[str, str]
+"""An address, and how many bytes from there for each element that is read."""
 
 
 def wanted(r: Reduce) -> tuple[int, ...]:
@@ -137,25 +143,47 @@ class Body(Emitter):
         return found
 
     def prefetch(
-        self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int, ahead: str
-    ) -> None:
-        """Ask for what the loads of `elements` elements will touch later, and so many bytes `ahead` (what
-        another launch will: into a cache where it stays until then)."""
-        near = tuning(self.r.target.name).fold_ahead
-        if near:
-            self._prefetch(lanes, pointers, index, elements, str(near), FIRST_LEVEL)
-        if ahead:
-            self._prefetch(lanes, pointers, index, elements, ahead, SECOND_LEVEL)
-
-    def _prefetch(
-        self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int, ahead: str,
-        level: int,
+        self, lanes: tuple[Lane, ...], pointers: dict[int, str], index: str, elements: int,
+        later: Mapping[int, Later],
     ) -> None:  # fmt: skip
-        b = self.f
+        """Ask for what the loads of `elements` elements will touch later, and for what another launch will
+        (into a cache where it stays until then)."""
+        b, near = self.f, tuning(self.r.target.name).fold_ahead
+        for k, size in self.streams(lanes):
+            place = b.mul(index, str(size))
+            lines = max(1, elements * size // LINE)
+            if near:
+                there = b.at(b.at(pointers[k], place), str(near))
+                for line in range(lines):
+                    b.prefetch(b.at(there, LINE * line), FIRST_LEVEL)
+            if k in later:
+                first, pace = later[k]
+                there = b.at(first, b.mul(index, pace))
+                for line in range(-(-lines // self.r.passes)):
+                    b.prefetch(b.at(there, LINE * line), SECOND_LEVEL)
+
+    def later(self, lanes: tuple[Lane, ...], pointers: dict[int, str]) -> dict[int, Later]:
+        """Where to ask for what will be read in another launch, for each operand: a share of that lies there
+        (`reduce_plan.AHEAD`) as far from its beginning, by the share, as this range does."""
+        b, r, found = self.f, self.r, dict[int, Later]()
+        for k, size in self.streams(lanes):
+            if size % r.passes:
+                continue
+            ahead, base = r.extra(b, AHEAD + k), self.word(self.layout.pointer(k), "ptr")
+            here, begin = (b.op(f"ptrtoint ptr {p} to i64") for p in (pointers[k], base))
+            apart = b.op(f"sdiv i64 {b.op(f'sub i64 {here}, {begin}')}, {r.passes}")
+            there = b.at(base, b.add(ahead, apart))
+            asked = b.op(f"icmp ne i64 {ahead}, 0")
+            found[k] = (
+                b.op(f"select i1 {asked}, ptr {there}, ptr %words"),
+                b.op(f"select i1 {asked}, i64 {size // r.passes}, i64 0"),
+            )
+        return found
+
+    def streams(self, lanes: tuple[Lane, ...]) -> list[tuple[int, int]]:
+        """The operands whose elements are loaded one after the other, and how large these are."""
         refs = {lane.ref for lane in lanes if isinstance(lane, Load)}
-        streams = [ref for ref in refs if ref.space == "operand" and ref.access == "u"]
-        for ref in sorted(streams, key=lambda ref: ref.index):
-            size = PLAIN[ref.char].itemsize
-            there = b.at(b.at(pointers[ref.index], b.mul(index, str(size))), ahead)
-            for line in range(max(1, elements * size // LINE)):
-                b.prefetch(b.at(there, LINE * line), level)
+        return sorted(
+            (ref.index, PLAIN[ref.char].itemsize) for ref in refs
+            if ref.space == "operand" and ref.access == "u"
+        )  # fmt: skip

@@ -13,7 +13,7 @@ from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.loopir import Apply, Kernel, Loop, Once
-from lazyarr.codegen.reduce_body import Body, straight
+from lazyarr.codegen.reduce_body import Body, Later, straight
 from lazyarr.codegen.reduce_compress import pack, room
 from lazyarr.codegen.reduce_count import add_counts
 from lazyarr.codegen.reduce_flow import Function
@@ -30,7 +30,7 @@ from lazyarr.codegen.reduce_fold import (
     widened,
 )
 from lazyarr.codegen.reduce_kernel import Reduce
-from lazyarr.codegen.reduce_plan import AHEAD, SLOT
+from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.codegen.vectorize import component_bytes, lanes_of
 from lazyarr.tuning import tuning
 
@@ -61,16 +61,15 @@ class Leaf:
         self.width = LANES // r.per_element if r.pairwise else vector_lanes(loop, r)
         self.apiece = _apiece(loop, r, self.width)
         rounds = max(1, min(LANES, tuning(r.target.name).fold_lanes // max(1, len(self.lanes))))
-        self.ahead = ""
-        """Bytes to what a later launch will fold, where meanwhile there is time to fetch it."""
+        self.later: dict[int, Later] = {}
+        """What a later launch will read."""
         self.unroll = 1 << rounds.bit_length() - 1
 
     def write(self) -> None:
         b, body = self.b, self.body
         rows = body.rows()
         self.pointers = body.advance(rows, "%start")
-        if self.r.lasting:
-            self.ahead = self.r.extra(b, AHEAD)
+        self.look_ahead()
         body.once(self.once, Range(self.pointers, "%n"))
         accs = self.vectors()
         scalars = [self.finish(fold, acc) for fold, acc in zip(self.folds, accs, strict=True)]
@@ -84,6 +83,12 @@ class Leaf:
                 store_scalar(b, fold.acc, value, b.at("%ctx", self.r.carry(fold)))
             else:
                 store_scalar(b, fold.acc, value, b.at("%out", SLOT * fold.number))
+
+    def look_ahead(self) -> None:
+        """Fetch meanwhile what a later launch will read: while memory gives nothing, or what is computed
+        takes longer than it does."""
+        if self.r.passes:
+            self.later = self.body.later(self.lanes, self.pointers)
 
     def vectors(self) -> list[Value]:
         """Whole vectors, several at a time, then one by one."""
@@ -158,7 +163,7 @@ class Leaf:
         with b.loop(start, end, str(step), self.types(accs)) as (index, carried):
             now = self.regroup(carried.now, accs)
             if unroll > 1:
-                self.body.prefetch(self.lanes, self.pointers, index, step, self.ahead)
+                self.body.prefetch(self.lanes, self.pointers, index, step, self.later)
             batches = []
             for u in range(unroll):
                 at = b.add(index, str(u * apiece * max(width, 1))) if u else index

@@ -29,6 +29,11 @@ FOLD_PARAMS = ("ptr %words", "ptr %ctx", "i64 %start", "i64 %n", "ptr %out")
 
 A negative n asks for as many elements of several outputs, to the end (`reduce_beside`, `reduce_crossed`)."""
 
+PASSES = 2
+"""Rows that are folded more than once before the next ones are come from memory once, which gives nothing in
+the other passes: so many of them share the fetching of the next rows.  (Halves, one after the other: where
+each asks for every other line, the processor's prefetchers ask for the rest at the wrong time.)"""
+
 CHUNK_PARAMS = ("ptr %words", "i64 %chunk", "i64 %tid")
 
 
@@ -168,7 +173,14 @@ class Reduce:
     @cached_property
     def lasting(self) -> bool:
         """Does an element take longer to compute than memory does to give it?"""
-        return any(numpys(i.op, i.sig, self.target) for i in self.parfor.body if "->" in i.sig)
+        return lasting(self.parfor, self.target)
+
+    @property
+    def passes(self) -> int:
+        """How many of them share the fetching of what a later launch will read; 0: this one does not."""
+        if self.lasting:
+            return 1
+        return PASSES if self.hot and not any(f.packs for f in self.folds) else 0
 
     def status(self, b: Function) -> Status:
         return Status(b, self.categories, self.floating, bool(self.loops))
@@ -203,6 +215,11 @@ class Reduce:
         for d in dims:
             found = self.extent(b, d) if found == "1" else b.mul(found, self.extent(b, d))
         return found
+
+
+def lasting(parfor: Parfor, target: Target) -> bool:
+    """Does an element take longer to compute than memory does to give it?"""
+    return any(numpys(i.op, i.sig, target) for i in parfor.body if "->" in i.sig)
 
 
 def neutral_of(b: Function, fold: Fold) -> Value:

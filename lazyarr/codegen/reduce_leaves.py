@@ -18,7 +18,7 @@ This is code for tier 2, and three times as much.  Ranges of four leaves took 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emit_lanes import splat
@@ -26,6 +26,7 @@ from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import Kernel, Scatter, Store
 from lazyarr.codegen.reduce_beside import abreast, got, joined, plain, put, side_by_side
+from lazyarr.codegen.reduce_body import Later
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, load_scalar, parts, store_scalar
 from lazyarr.codegen.reduce_inner import EXIT, LANES, Leaf, masked
@@ -124,6 +125,7 @@ class Leaves:
         self.whole = b.op(f"lshr i64 %n, {self.width.bit_length() - 1}")
         self.least = b.op(f"lshr i64 {self.whole}, {LEVELS}")
         leaf.pointers = leaf.body.advance(leaf.body.rows(), "%start")
+        leaf.look_ahead()
         leaf.body.once(leaf.once, Range(leaf.pointers, "%n"))
         leaf.start = b.mul(self.whole, str(self.width))
         places = [b.alloca(f"[{LEAVES * PLAIN[f.acc].itemsize} x i8]") for f in leaf.folds]
@@ -176,6 +178,8 @@ class Leaves:
         end: whole vectors of the range."""
         b, leaf = self.b, self.leaf
         counts, places = [], []
+        begun = b.mul(begin, str(self.width))
+        later = {k: (b.at(there, b.mul(begun, pace)), pace) for k, (there, pace) in leaf.later.items()}
         for u in range(self.abreast):
             places.append(self.place(b.mul(begin, str(self.width))))
             counts.append(self.vectors_of(b.add(first, str(u))))
@@ -184,12 +188,13 @@ class Leaves:
             accs = [[leaf.first(fold) for fold in leaf.folds] for _ in places]
             start = "0"
             for vectors in dict.fromkeys((self.vectors_each, 1)):
-                accs, start = self.rounds(accs, places, start, vectors, wide)
+                accs, start = self.rounds(accs, places, start, vectors, wide, later)
         return self.further(accs, places, counts, wide), begin
 
     def rounds(
-        self, accs: list[list[Value]], places: list[Where], start: str, vectors: int, wide: Registers
-    ) -> tuple[list[list[Value]], str]:
+        self, accs: list[list[Value]], places: list[Where], start: str, vectors: int, wide: Registers,
+        later: Mapping[int, Later],
+    ) -> tuple[list[list[Value]], str]:  # fmt: skip
         """What all leaves have, so many vectors of each at a time, and where that ended."""
         b, leaf = self.b, self.leaf
         types = [t for one in accs for t in leaf.types(one)]
@@ -197,7 +202,7 @@ class Leaves:
         end = b.mul(least, str(self.width))
         with b.loop(start, end, str(vectors * self.width), types) as (index, carried):
             far = b.mul(index, str(self.abreast))
-            leaf.body.prefetch(leaf.lanes, places[0][0], far, self.abreast * vectors * self.width, "")
+            leaf.body.prefetch(leaf.lanes, places[0][0], far, self.abreast * vectors * self.width, later)
             now = self.apart(carried.now, accs)
             for v in range(vectors):
                 at = b.add(index, str(v * self.width)) if v else index

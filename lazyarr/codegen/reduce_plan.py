@@ -9,7 +9,7 @@ A launch, in full::
 
     space = arrange(order, strides)             # fusion makes the Parfor from it
     cuts = cut(parfor, space.shape, space.run)
-    words = array("q", bytes(8 * (layout.extra(0) + WORDS)))
+    words = array("q", bytes(8 * layout.extra(extras(layout))))
     ...                                         # shape, pointers, strides, scalars, loops, scratch
     fill(words, layout, cuts, address of cuts.partial_bytes bytes, address of the fold function)
     parallel_for(kernel, words, cuts.chunks, threads)
@@ -28,9 +28,9 @@ Extra words:
     DECIDED   set once no further element can change a lone result
     FOLD      address of the function that folds a range, where the kernel is a shell around it
     SLACK     bytes that a packing kernel may overwrite beyond what it packs
-    AHEAD     bytes from what is folded to what will be folded by the same thread in another launch of the
-              kernel; 0: nobody knows
     ENDED     address of where a packing kernel leaves the address behind what it has packed; 0: nowhere
+    AHEAD     for each operand, bytes from where it begins to what is asked for meanwhile, since the same
+              thread will read it in a later launch, of this kernel or another; 0: nobody knows
 
 A chunk number is ``tile number * ceil(STEPS / GRAIN) + step group``; the tile number goes by `grid` as in
 every kernel, with 1 for the 'r' loops.
@@ -47,8 +47,7 @@ from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import Loop, Order
 
-RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK, AHEAD, ENDED = range(11)
-WORDS = ENDED + 1
+RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK, ENDED, AHEAD = range(11)
 SLOT = 16
 """Bytes of a partial result: room for a complex128, or for a value and its position."""
 
@@ -147,6 +146,11 @@ class Cuts(NamedTuple):
     partial_bytes: int
     """Memory for partial results; 0 where no combining follows."""
     combine_chunks: int
+
+
+def extras(layout: Layout) -> int:
+    """How many of these words a kernel has."""
+    return AHEAD + layout.operands
 
 
 def reductions(parfor: Parfor) -> list[tuple[Inst, Reduction]]:

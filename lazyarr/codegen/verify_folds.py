@@ -22,7 +22,7 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import LANES
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_leaves import LEAVES, SIDE
-from lazyarr.codegen.reduce_plan import CROSSED_RUN, SLOT, WORDS
+from lazyarr.codegen.reduce_plan import CROSSED_RUN, SLOT, extras
 from lazyarr.codegen.reduce_tree import BESIDE, CROSSED, LEAF
 from lazyarr.codegen.verify_text import Pointer, Text, Value
 from lazyarr.dtypes import PLAIN
@@ -187,7 +187,7 @@ class Checker:
         kind, _, rest = pointer.to.partition(" ")
         r = self.r
         if kind == "words":
-            text.within(facts, pointer.at, size, 8 * (r.layout.extra(0) + WORDS))
+            text.within(facts, pointer.at, size, 8 * r.layout.extra(extras(r.layout)))
         elif kind == "context":
             frame = 8 * len(r.parfor.operands) * self.promise.abreast
             text.within(facts, pointer.at, size, frame or r.context_bytes)

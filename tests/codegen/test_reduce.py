@@ -12,7 +12,7 @@ from layouts import laid_out
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.reduce_pipeline import compile_reduction
-from lazyarr.codegen.reduce_plan import WORDS, Cuts, arrange, cut, fill
+from lazyarr.codegen.reduce_plan import Cuts, arrange, cut, extras, fill
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_level, host_levels
 from lazyarr.dtypes import canonical
@@ -108,7 +108,7 @@ def launch(
     )
     layout = source.layout
     cuts = cuts or cut(p.parfor, p.shape, p.run)
-    words = array("q", bytes(8 * (layout.extra(0) + WORDS)))
+    words = array("q", bytes(8 * layout.extra(extras(layout))))
     for d, n in enumerate(p.shape):
         words[layout.shape(d)] = n
     for k, (x, s) in enumerate(zip(arrays, p.strides, strict=True)):
