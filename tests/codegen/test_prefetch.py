@@ -21,17 +21,24 @@ def row(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(request.param)
 
 
-def text(dims: str, order: str, row: str) -> str:
+def text(dims: str, order: str, row: str, hot: bool = False) -> str:
     operands = (Operand("d", "u"), Operand("d", "u" if dims[-1] == "p" else "z", "out"))
     folded = Inst("reduce", "d", (0,), Reduction("add", order, out=1, start=1))
     parfor = Parfor(dims, operands, "d", (Inst("load", "d", (), 0), Inst("scalar", "d", (), 0), folded))
-    return compile_parfor(parfor, BY_NAME[row.partition(" ")[0]].target).ir
+    return compile_parfor(parfor, BY_NAME[row.partition(" ")[0]].target, hot=hot).ir
 
 
 def test_along_the_elements(row: str) -> None:
     found, ahead = text("r", "pairwise", row), TABLE[row].fold_ahead
     assert (NEAR in found) == (ahead > 0) and (not ahead or f"i64 {ahead}" in found)
     assert FAR not in found
+
+
+def test_hot_folds_fetch_what_others_read(row: str) -> None:
+    """Rows of the next block, if they are told where these are; else the same line again and again."""
+    found = text("pr", "pairwise", row, hot=True)
+    assert FAR in found and ", ptr %words" in found
+    assert FAR not in text("pr", "pairwise", row)
 
 
 def test_across_rows(row: str) -> None:
