@@ -18,7 +18,7 @@ from lazyarr.kernels import host
 from lazyarr.plan import RowBlocks
 
 Fetched = list[tuple[int, int, int]]
-"""For each part that fetches: its number, bytes from where a block of the array begins, that block's bytes."""
+"""For each part that fetches: its number, bytes from where a block of the array begins, bytes of that."""
 
 ROWS, ROW = 600, 500
 
