@@ -51,9 +51,15 @@ def in_registers(r: Reduce) -> Kernel | None:
 class Leaf:
     """Writes the folding of one short range."""
 
-    def __init__(self, r: Reduce, kernel: Kernel, b: Function) -> None:
+    def __init__(self, r: Reduce, kernel: Kernel, b: Function, alone: bool = False) -> None:
+        """`alone`: nobody else asks for its accumulators, so folds that are alike have one."""
         self.r, self.b = r, b
         self.folds = [f for f in r.folds if not f.called]
+        self.alike = {f.number: [f] for f in self.folds}
+        """By the number of a fold with an accumulator: those whose results that is."""
+        if alone and r.pairwise:
+            self.alike = _alike(self.folds)
+            self.folds = [f for f in self.folds if f.number in self.alike]
         self.body = Body(kernel, r, b)
         once, loop = kernel.body
         assert isinstance(once, Once) and isinstance(loop, Loop)
@@ -82,7 +88,12 @@ class Leaf:
             elif fold.how.order == "sequential":
                 store_scalar(b, fold.acc, value, b.at("%ctx", self.r.carry(fold)))
             else:
-                store_scalar(b, fold.acc, value, b.at("%out", SLOT * fold.number))
+                self.leave(fold, value)
+
+    def leave(self, fold: Fold, value: Value) -> None:
+        """A result, for all that ask for it."""
+        for each in self.alike[fold.number]:
+            store_scalar(self.b, fold.acc, value, self.b.at("%out", SLOT * each.number))
 
     def look_ahead(self) -> None:
         """Fetch meanwhile what a later launch will read: while memory gives nothing, or what is computed
@@ -251,6 +262,15 @@ class Leaf:
     def tail(self, scalars: list[Value]) -> list[Value]:
         wide = self.body.fixed
         return self.rounds(scalars, wide, self.start, "%n", 1)
+
+
+def _alike(folds: list[Fold]) -> dict[int, list[Fold]]:
+    """Trees over the same elements, by the number of the first one: `mean` and `std` begin with one sum."""
+    found = dict[object, list[Fold]]()
+    for f in folds:
+        same = (f.value, f.char, f.how._replace(out=0, start=0)) if f.how.order == "pairwise" else f.number
+        found.setdefault(same, []).append(f)
+    return {each[0].number: each for each in found.values()}
 
 
 def vector_lanes(loop: Loop, r: Reduce) -> int:

@@ -31,7 +31,6 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import Fold, extract, load_scalar, parts, store_scalar
 from lazyarr.codegen.reduce_inner import EXIT, LANES, Leaf, masked
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
-from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.codegen.reduce_tree import LEAF, in_sequence, tree_function
 from lazyarr.dtypes import PLAIN
 
@@ -65,7 +64,7 @@ Where = tuple[dict[int, str], str]
 def fold_functions(r: Reduce, kernel: Kernel, name: str) -> list[Function]:
     """The function that folds a range whose body is in registers, last, and those that it calls."""
     if not r.decidable:
-        return folded_by(r, name, lambda b: Leaf(r, kernel, b))
+        return folded_by(r, name, lambda b: Leaf(r, kernel, b, alone=True))
     part = Function(r.target, f"{name}_part", FOLD_PARAMS)
     Leaf(r, kernel, part).write()
 
@@ -141,7 +140,7 @@ class Leaves:
             vectors = [got(b, fold.acc, b.at(place, k * size), each) for k in range(len(run))]
             with b.lanes(1):
                 (total,) = joined(b, fold, vectors, each, LEAVES)
-                store_scalar(b, fold.acc, extract(b, fold.acc, total, 0), b.at("%out", SLOT * fold.number))
+                leaf.leave(fold, extract(b, fold.acc, total, 0))
 
     def tail(self, places: list[str]) -> None:
         """The elements that make no whole vector, one by one, into what the last leaf has."""
