@@ -141,7 +141,8 @@ class Body(Emitter):
     ) -> None:
         """Ask for what the loads of `elements` elements will touch later, and so many bytes `ahead` (what
         another launch will: into a cache where it stays until then)."""
-        near = tuning(self.r.target.name).fold_ahead
+        numbers = tuning(self.r.target.name)
+        near = numbers.pack_ahead if any(f.packs for f in self.r.folds) else numbers.fold_ahead
         if near:
             self._prefetch(lanes, pointers, index, elements, str(near), FIRST_LEVEL)
         if ahead:
