@@ -34,6 +34,13 @@ FEW = 8
 """Of an array that the caches hold nothing is kept, unless it is one element of so many: to read it again
 takes no longer than to read what was kept."""
 
+MOVES, APART = 3, 5
+"""So many times what is kept is moved: a line that is written is read before and written back, and then it is
+read again.  So elements of larger arrays are kept where all of that is less than what counting their mask
+reads, since as much is not read once more then; but no more of them than the caches hold.  Where the mask
+reads other arrays, both ways wait for memory all the time, and that packing takes no time of its own gains
+nothing: then it is to be less by far."""
+
 OUT = 10
 """No sums are made of what is kept where less than one element of so many is left out: both sums of each
 octet take longer than to read these again."""
@@ -143,8 +150,7 @@ def outlook(x: Read, mask: Read) -> Outlook:
     node, geo = mask.expr, x.geo
     key: tuple[Any, ...] = node.op, geo.shape, geo.dtype.char
     for i in node.inputs:
-        if i.__class__ is not Read:
-            key += (i.tobytes(),)               # type: ignore[union-attr]
+        key += (i.expr is x.expr if i.__class__ is Read else i.tobytes(),)      # type: ignore[union-attr]
     found = _outlooks.get(key)
     if found is None:
         if len(_outlooks) >= MOST:
@@ -160,7 +166,7 @@ def counting(x: Read, mask: Read, known: Outlook) -> Expr:
         keeps = known.fed > 0 and (known.summed > 0 or not choice.op.leaf)
         choice = choice if keeps and known.native and x.expr.op is None else None
     else:
-        choice = None if _waits(x, known) else _chosen(x.geo, known)
+        choice = None if _waits(x, known) else _chosen(x, mask, known)
     known.tried = choice is not None
     if choice is None:
         return Expr(TALLY, (mask,), known.ranks)
@@ -174,20 +180,21 @@ def _waits(x: Read, known: Outlook) -> bool:
     return not known.count or x.geo.size < LEAST or x.expr.op is not None or is_off("keep")
 
 
-def _chosen(geo: numpy.ndarray, known: Outlook) -> Choice | None:
+def _chosen(x: Read, mask: Read, known: Outlook) -> Choice | None:
     """What to keep, if anything."""
-    count, size, caches = known.count, geo.itemsize, _caches()
-    most = min(geo.size, caches // 2 // size)   # (what is kept stays there while the array goes through)
-    if geo.nbytes <= caches:
-        if count * FEW > geo.size:
-            return None
-        most = min(most, geo.size // FEW)
+    geo, count, size, caches = x.geo, known.count, x.geo.itemsize, _caches()
     leaf, octets, unit, behind = 0, count, 1, size
+    sums = known.summed and geo.dtype.char in SUMMED and "+avx512f" in host().features
+    if geo.nbytes <= caches:
+        most = geo.size // FEW
+    elif sums:
+        most = min(geo.size, caches // 2 // size)       # (it stays there while the array goes through)
+    else:
+        most = min(geo.size, caches // size, _bytes_saved(x, mask) // size)
     if count > most:
         leaf, octets, unit, behind = leaf_of(count), count // OCTET, OCTET, 2 * size
         most = geo.size - geo.size // OUT
-        fits = leaf and known.summed and count <= most and geo.dtype.char in SUMMED
-        if not (fits and "+avx512f" in host().features):
+        if not (sums and geo.nbytes > caches and leaf and count <= most):
             return None
         half = octets.bit_length() - 5          # (the leaf goes by these bits of their number)
         most = min(most, (((octets >> half) + 1) << half) * OCTET - 1)
@@ -198,6 +205,21 @@ def _chosen(geo: numpy.ndarray, known: Outlook) -> Choice | None:
         low = max(low, (octets >> half << half) * OCTET)
     choice = known.choice = Choice(op, region, low, high, plan_key())
     return choice
+
+
+def _bytes_saved(x: Read, mask: Read) -> int:
+    """Bytes that may be kept in the place of reading what exists that a mask is computed from (or the mask if
+    it does), each array once."""
+    seen, todo, found = set[int](), [mask], 0
+    while todo:
+        read = todo.pop()
+        node = read.expr
+        if node.serial not in seen:
+            seen.add(node.serial)
+            if node.op is None:
+                found += min(node.nbytes, read.geo.size * read.geo.itemsize)
+            todo += [i for i in node.inputs if i.__class__ is Read]
+    return found // (MOVES if x.expr.serial in seen else APART)
 
 
 def _caches() -> int:

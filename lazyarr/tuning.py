@@ -26,6 +26,8 @@ class Tuning(NamedTuple):
     no longer.  The hardware's prefetchers follow fewer bytes as a loop computes more."""
     fold_ahead: int = 4096
     """The same for folds along the innermost loop."""
+    pack_ahead: int = 4096
+    """The same for what packs the elements that a mask keeps."""
     abreast: int = 1
     """Vectors that an iteration of a hot kernel's loop takes if its body is long (`vectorize.LONG`): their
     chains of operations overlap, where the next iterations are out of the processor's reach."""
@@ -58,11 +60,11 @@ _V3 = Tuning(32, abreast=2, rows_ahead=0, beside=4, fused_differences=True, fuse
 """The last three measured on a Zen 4 that hides AVX-512; they go by what all CPUs of the level have: sixteen
 registers, and units that compute products beside those for sums, or the same ones."""
 
-_ICL = Tuning(64, fold_ahead=0)
+_ICL = Tuning(64, fold_ahead=0, pack_ahead=0)
 """Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
 not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""
 
-_VP2 = Tuning(64, fold_ahead=8192, abreast=4)
+_VP2 = Tuning(64, fold_ahead=8192, pack_ahead=8192, abreast=4)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
 _ZEN = _V3._replace(fold_ahead=0, rows_at_once=8, beside_bytes=128)

@@ -239,7 +239,7 @@ class Thread:
         b = self.b
         source = b.word(b.at(self.own, b.word("%words", SOURCE_WORD)), 0, "ptr")
         source = b.at(source, b.mul(block, b.word("%words", SOURCE_BYTES)))
-        return b.at(source, tuning(b.target.name).fold_ahead)
+        return b.at(source, tuning(b.target.name).pack_ahead)
 
     def settle(self) -> Octets:
         """See to what the thread has packed last: keep the elements, or say which sums are to be made."""

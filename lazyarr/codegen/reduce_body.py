@@ -148,7 +148,8 @@ class Body(Emitter):
     ) -> None:  # fmt: skip
         """Ask for what the loads of `elements` elements will touch later, and for what another launch will
         (into a cache where it stays until then)."""
-        b, near = self.f, tuning(self.r.target.name).fold_ahead
+        b, numbers = self.f, tuning(self.r.target.name)
+        near = numbers.pack_ahead if any(f.packs for f in self.r.folds) else numbers.fold_ahead
         for k, size in self.streams(lanes):
             place = b.mul(index, str(size))
             lines = max(1, elements * size // LINE)

@@ -41,6 +41,24 @@ def test_hot_folds_fetch_what_others_read(row: str) -> None:
     assert FAR not in text("pr", "pairwise", row)
 
 
+def packed(row: str, streams: int = 1) -> str:
+    """What keeps elements that are greater than a number, or than their neighbours in another array."""
+    operands = (*[Operand("d", "u")] * streams, Operand("d", "z", "out"))
+    other = Inst("load", "d", (), 1) if streams > 1 else Inst("scalar", "d", (), 0)
+    kept = Inst("reduce", "d", (0,), Reduction("compress", "sequential", streams, -1, 2))
+    body = (Inst("load", "d", (), 0), other, Inst("greater", "dd->?", (0, 1)), kept)
+    parfor = Parfor("r", operands, "" if streams > 1 else "d", body)
+    return compile_parfor(parfor, BY_NAME[row.partition(" ")[0]].target).ir
+
+
+def test_what_is_packed(row: str) -> None:
+    """By a number of its own: what computes between loads is not what adds them up."""
+    found, ahead = packed(row), TABLE[row].pack_ahead
+    assert (NEAR in found) == (ahead > 0) and (not ahead or f"i64 {ahead}" in found)
+    assert FAR not in found
+    assert packed(row, 2).count(NEAR) == 2 * found.count(NEAR)
+
+
 def test_across_rows(row: str) -> None:
     assert (FAR in text("rp", "sequential", row)) == (TABLE[row].rows_ahead > 0)
 
@@ -95,6 +113,8 @@ def test_levels_differ() -> None:
     xeon, zen = TABLE["AVX512_SPR"], TABLE["AVX512_ICL"]
     assert xeon.fold_ahead and not xeon.rows_ahead
     assert zen.rows_ahead and not zen.fold_ahead
+    hidden = TABLE["X86_V3 CLZERO VAES"]
+    assert hidden.pack_ahead and not hidden.fold_ahead
 
 
 def test_further_features_choose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:

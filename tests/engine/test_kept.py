@@ -132,6 +132,65 @@ def test_sums(char: str, counted: Counted) -> None:
     assert used > 8 or not SUMS
 
 
+MASKS: dict[str, Callable[..., Any]] = {
+    "computed": lambda x, y, low: x > low,
+    "of another array": lambda x, y, low: y > low,
+    "of two": lambda x, y, low: (x > low) & (y > low),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_what_counting_reads(mask: Any, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an array beyond the caches as many elements are kept as may be moved in the place of that."""
+    n = 10 * CHUNK
+    monkeypatch.setattr(outlook, "_caches", lambda: 8 * n - 1)
+    a, b = RNG.random(n), RNG.random(n)
+    x, y, arrays = lazyarr.array(a), lazyarr.array(b), 2 if mask is MASKS["of two"] else 1
+    moves = outlook.APART if mask is MASKS["of another array"] else outlook.MOVES
+    for part in (0.9, 1.1):
+        low = 1 - (part * arrays / moves) ** (1 / arrays)
+        for _ in range(4):
+            equal(x[mask(x, y, low)].max(), a[mask(a, b, low)].max())
+        assert (_room(counted) > 0) == (part < 1)
+
+
+def test_masks_of_other_arrays_are_another_kind(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is right for one is not for the other, if as many are kept."""
+    n = 10 * CHUNK
+    monkeypatch.setattr(outlook, "_caches", lambda: 8 * n - 1)
+    low = 1 - (1 / outlook.APART + 1 / outlook.MOVES) / 2
+    a, b = RNG.random(n), RNG.random(n)
+    x, y = lazyarr.array(a), lazyarr.array(b)
+    for _ in range(4):
+        equal(x[x > low].max(), a[a > low].max())
+        own = _room(counted)
+        equal(x[y > low].max(), a[b > low].max())
+    assert own > 0 == _room(counted)
+
+
+def test_a_mask_that_exists_is_short(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To count it reads a byte for each element."""
+    n = 10 * CHUNK
+    monkeypatch.setattr(outlook, "_caches", lambda: 8 * n - 1)
+    a = RNG.random(n)
+    x = lazyarr.array(a)
+    for part in (0.9, 1.1):
+        kept = a < part / (8 * outlook.APART)
+        m = lazyarr.array(kept)
+        for _ in range(4):
+            equal(x[m].max(), a[kept].max())
+        assert (_room(counted) > 0) == (part < 1)
+
+
+def _room(counted: Counted) -> int:
+    """For so many elements there is room behind the last ranks."""
+    node, size = counted[-1]
+    assert node.buf is not None
+    return node.buf.nbytes // 8 - (-(-size // BLOCK) + 1 + HEAD)
+
+
 @pytest.mark.parametrize("op", ["sum", "max"])
 def test_longer_chunks_of_few_elements(op: str) -> None:
     n = 16 * 3 * MOST_PACKED * BLOCK + 5
