@@ -283,8 +283,11 @@ def _place(
     own, shape, plain, twice = terms.forms.of(node)
     if old is None:
         edge = False
-        if groups and own is None and known is None and terms.usual:
-            group = groups[floor]               # (the latest, if it needs none)
+        first = floor if known is None else known       # (-1: the latest, if it needs none)
+        if own is None and terms.usual and groups and (known is None or floor <= known >= 0) and (
+            first < len(groups)
+        ):
+            group = groups[first]
             if group.usual and group.shape == shape and len(group.nodes) < MAX_NODES:
                 loads = _usual(node, plain, group, epoch)
                 if loads is not None:
