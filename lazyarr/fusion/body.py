@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy
 
+from lazyarr import switches
 from lazyarr.dtypes import char_of
-from lazyarr.fusion.matching import Entry, match
+from lazyarr.fusion.matching import Entry, match, may_match
 from lazyarr.fusion.parfor import EFFECTS, Inst, Reduction, result_char
 from lazyarr.fusion.program import NUMBERING, Constant, Rewritten
 from lazyarr.fusion.registry import Active
@@ -63,19 +64,20 @@ class Body:
 
     def emit(self, inst: Inst) -> int:
         """The number of an instruction's value."""
-        number = None if is_off("numbering") else self.numbers.get(inst)
+        rules, insts = self.rules, self.insts
+        number = None if switches.OFF and is_off("numbering") else self.numbers.get(inst)
         if number is not None:
             if inst.op not in UNSAID:
                 self.rewrites.append(Rewritten(NUMBERING, inst.op, self.at))
             self.hear(number)
             return number
-        entries = self.rules.typed.get(inst.op)
+        entries = rules.typed.get(inst.op)
         number = None if entries is None else self.rewritten(inst, entries)
         if number is None:
-            number = len(self.insts)
-            self.insts.append(inst)
+            number = len(insts)
+            insts.append(inst)
             self.members.append(self.at)
-        if self.rules.flagless:
+        if rules.flagless:
             self.hear(number)
         self.numbers[inst] = number
         return number
@@ -110,6 +112,8 @@ class Body:
     def rewritten(self, inst: Inst, entries: Sequence[Entry]) -> int | None:
         """The value that the first rule that applies gives in the place of an instruction."""
         for entry in entries:
+            if not may_match(entry, inst.args, self.insts):
+                continue
             try:
                 found = self.found(entry, inst)
             except Exception as error:          # of the program's own functions

@@ -31,7 +31,7 @@ class Form(NamedTuple):
 
 
 class Forms:
-    """Forms of nodes: asked once for all that are alike, and once for all of a kind but for where they read and
+    """Forms of nodes: asked once for all that are alike; once for all of a kind, but for where these read and
     write."""
 
     __slots__ = ("refuse", "kinds", "memory", "single", "known", "of_kind")
@@ -60,7 +60,7 @@ class Forms:
     def plain(self, node: Expr, form: int) -> Placed:
         """A node's accesses over its own space, with one geometry for all that are alike."""
         kinds = self.kinds
-        geos, key = kinds.geos, kinds.keys[form]
+        geos, key = kinds.geos, kinds.told[form]
         if node.op.__class__ in (Gather, Scatter):
             place = kinds.place
             return Placed.plainly(node, lambda geo: geos[place[id(geo)]])

@@ -37,7 +37,7 @@ class Kinds(dict[int, int]):
     """The number of each form's kind, which is found when it is asked for."""
 
     __slots__ = (
-        "geos", "said", "place", "forms", "keys", "heads", "bare", "shapeless", "_like", "_seen", "_known",
+        "geos", "said", "place", "forms", "told", "heads", "bare", "shapeless", "_like", "_seen", "_known",
     )  # fmt: skip
 
     def __init__(self, geos: Sequence[numpy.ndarray], said: Sequence[Key]) -> None:
@@ -48,12 +48,12 @@ class Kinds(dict[int, int]):
         """By identity of a geometry."""
         self.forms: dict[int, int] = {}
         """By serial of a node."""
-        self.keys: Sequence[Key] = ()
+        self.told: Sequence[Key] = ()
         """What forms are, by number: the place of the region, what else is said, from `heads` on the inputs,
         each a place or what is said of a constant.  (Nothing else is an int.)"""
         self.heads = 0
         self.bare: list[Key] = []
-        """By number of a kind: what it has no extents in."""
+        """By number of a kind: its key without extents; in the place of a geometry its axes and its type."""
         self.shapeless: list[bool] = []
         """Does no extent become a number in the body of such nodes?"""
         self._like: list[int] | None = None
@@ -62,26 +62,39 @@ class Kinds(dict[int, int]):
 
     def enter(self, serials: Iterable[int], keys: Sequence[Key], heads: int) -> None:
         """Note what is said of nodes."""
-        self.keys, self.heads = keys, heads
+        self.told, self.heads = keys, heads
         self.forms = dict(zip(serials, numbered(keys), strict=True))
 
     def __missing__(self, form: int) -> int:
         like = self._like
         if like is None:
             like = self._like = [*numbered([said[:3] for said in self.said])]
-        key = self.keys[form]
+        key = self.told[form]
         kind = *[like[x] if x.__class__ is int else x for x in key],
         found = self[form] = self._known.setdefault(kind, len(self.bare))
         if found == len(self.bare):
             said = self.said
-            self.bare.append((*[(said[x][2], len(said[x][0])) if x.__class__ is int else x for x in key],))
+            self.bare.append((*[(len(said[x][0]), said[x][2]) if x.__class__ is int else x for x in key],))
             self.shapeless.append(isinstance(key[1], SHAPELESS))
         return found
+
+    def operation(self, kind: int) -> tuple[Map, str] | None:
+        """The op of nodes of a kind, and the type of its result, if they compute elements of arrays alone and
+        nothing is cast or copied."""
+        (_, made), op, _, _, masked, *_ = key = self.bare[kind]
+        if op.__class__ is not Map or masked or op.name == "copy" or made.__class__ is not str:
+            return None
+        ins, _, outs = op.sig.partition("->")
+        reads = key[self.heads :]
+        if outs[op.part] != made or len(reads) != len(ins):
+            return None
+        uncast = all(i.__class__ is tuple and i[1:] == (c,) for i, c in zip(reads, ins, strict=True))
+        return (op, made) if uncast else None
 
     def visits(self, forms: Iterable[int]) -> tuple[Key, Key | None]:
         """Which of the geometries of some nodes are one; and which visit the same elements, whatever their
         axes of length 1 are, if these are others."""
-        keys = self.keys
+        keys = self.told
         places = [x for form in forms for x in keys[form] if x.__class__ is int]
         told = tuple(numbered(places))
         if self._seen is None:
