@@ -7,7 +7,7 @@ written piece by piece has a program for each of its boxes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import compress
 
 import numpy
@@ -19,7 +19,7 @@ from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, moul
 from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.kinds import Key, Kinds
+from lazyarr.fusion.kinds import Key, Kinds, once
 from lazyarr.fusion.parfor import resumes
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.pieces import whole_of
@@ -166,11 +166,11 @@ def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:
         raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
-    reusable, last = _reusable(group, numbers), group.nodes[-1]
+    last = group.nodes[-1]
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
         tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
-        *_bound(mould), tuple(map(reusable, stored)), "",
+        *_bound(mould), tuple(_reusable(group, stored, numbers)), "",
         tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
         keeps=last.op if isinstance(last.op, Keep) else None,
@@ -199,20 +199,19 @@ def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
     return found
 
 
-def _reusable(group: Group, numbers: dict[int, int]) -> Callable[[Expr], tuple[int, ...]]:
-    """Says of a node which inputs the group reads only where the node writes: it may store over them."""
+def _reusable(
+    group: Group, nodes: Sequence[Expr], numbers: dict[int, int]
+) -> list[tuple[int, ...]]:  # fmt: skip
+    """For each of some nodes, which inputs the group reads only where the node writes: it may store over
+    them."""
     read = [(numbers[k], geo) for k, (_, geo) in _read(group).items() if geo is not None]
     geos = {id(geo): geo for _, geo in read}
-    found: dict[int, tuple[int, ...]] = {}      # by the region's identity: the group has few
 
-    def over(node: Expr) -> tuple[int, ...]:
-        if node.op.__class__ not in (Map, Scan):    # accumulators and ranks overlap nothing that is read
-            return ()
-        region = group.placed[node.serial].region
-        known = found.get(id(region))
-        if known is None:
-            there = {k for k, geo in geos.items() if same(geo, region)}
-            known = found[id(region)] = tuple([number for number, geo in read if id(geo) in there])
-        return known
+    def over(region: numpy.ndarray) -> tuple[int, ...]:
+        there = {k for k, geo in geos.items() if same(geo, region)}
+        return tuple([number for number, geo in read if id(geo) in there])
 
-    return over
+    placed = group.placed
+    found = once(over, [placed[n.serial].region for n in nodes])        # (the group has few)
+    # (Accumulators and ranks overlap nothing that is read.)
+    return [each if n.op.__class__ in (Map, Scan) else () for n, each in zip(nodes, found, strict=True)]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from operator import add
+from itertools import chain, groupby
+from operator import add, attrgetter
 from typing import Any, Protocol
 
 import numpy
@@ -22,7 +23,7 @@ from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_seque
 from lazyarr.fusion.crossed import crossed
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.kinds import Kinds
+from lazyarr.fusion.kinds import Kinds, once
 from lazyarr.fusion.loop_strides import Call, alike, fit, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift
 from lazyarr.fusion.pieces import whole_of
@@ -169,7 +170,13 @@ MAX_ARRANGED = 8
 """Of a mould; all are forgotten when there are more."""
 
 
-_kind: Any = partial(tuple.__new__, Kind)
+_ROLE, _GEO = attrgetter("role"), attrgetter("geo")
+
+
+def _kind_of(role: str, geo: numpy.ndarray) -> Kind:
+    return Kind(element(geo), geo.itemsize, role)
+
+
 _source: Any = partial(tuple.__new__, Source)
 _inst: Any = partial(tuple.__new__, Inst)
 _call: Any = partial(tuple.__new__, Call)
@@ -179,17 +186,23 @@ _call: Any = partial(tuple.__new__, Call)
 def mould_of(a: Assembler, numbers: Mapping[int, int]) -> Mould:
     """The mould of a body; `numbers`, by identity, are those of the group's nodes and of other values."""
     insts, place = live(a.body.insts)
-    used = {i.attr for i in insts if i.op in MEMORY} | {
-        i.attr.out for i in insts if isinstance(i.attr, Reduction)
-    }
-    order = [k for k, b in enumerate(a.bindings) if k in used and b.role != "in"]
-    order += [k for k, b in enumerate(a.bindings) if k in used and b.role == "in"]
+    ops, _, _, attrs = zip(*insts, strict=True)
+    used = {attr for op, attr in zip(ops, attrs, strict=True) if op in MEMORY}
+    if "reduce" in ops:
+        used |= {how.out for op, how in zip(ops, attrs, strict=True) if op == "reduce"}
+    order = [k for k, b in enumerate(a.bindings) if b.role != "in" and k in used]
+    order += [k for k, b in enumerate(a.bindings) if b.role == "in" and k in used]
     bindings = [a.bindings[k] for k in order]
-    scalars = (i.attr for i in insts if i.op == "scalar")
-    constants = [a.body.constants[k] for k in scalars if isinstance(k, int)]
+    constants = []
+    if "scalar" in ops:
+        constants = [a.body.constants[k] for op, k in zip(ops, attrs, strict=True) if op == "scalar"]
+    kinds: list[Kind] = []
+    for role, mine in groupby(bindings, _ROLE):
+        kinds += once(partial(_kind_of, role), [*map(_GEO, mine)])
+    values, _, _, members, inputs = zip(*bindings, strict=True) if bindings else ((),) * 5
+    sources = zip(members, inputs, map(numbers.__getitem__, map(id, values)), strict=True)
     return Mould(
-        insts, order, [_kind((element(b.geo), b.geo.itemsize, b.role)) for b in bindings],
-        [_source((b.member, b.input, numbers[id(b.value)])) for b in bindings],
+        insts, order, kinds, [*map(_source, sources)],
         [(numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in constants],
         "".join(map(constant_char, constants)),
         [(place[value], member) for value, member in a.calls if value in place], tuple(a.body.rewrites),
@@ -232,8 +245,12 @@ def assemble(f: Filled, arrange: Arrange, frame: Frame | None = None) -> Program
     `arrange` orders the loops of a fold."""
     mould, group = f.mould, f.group
     shape = group.shape
-    strides = [_strides(*each, shape) for each in zip(f.values, f.geos, mould.kinds, strict=True)]
-    starts = list(map(offset_of, f.geos))
+    strides = once(lambda geo: _strides(geo, shape), f.geos)
+    if group.fold is not None:
+        for k, value in enumerate(f.values):
+            if mould.kinds[k].role != "in" and isinstance(value.op, FOLDS):
+                strides[k] = result_strides(value, len(shape))
+    starts = once(offset_of, f.geos)
     moves: list[tuple[int, ...]] = [()] * len(strides)
     if frame is not None:
         axes, shape = frame.axes, frame.shape
@@ -260,8 +277,9 @@ def _arranged(
     mould = f.mould
     nests, run, fold_group = _nests(order, shape, strides, arrange)
     body, (dims, loops) = _fitting(mould.insts, f.calls, nests, mould.order)
-    rows = zip(mould.kinds, loops.strides, strict=True)
-    operands = tuple([Operand(k.char, access_class(s[-1], k.itemsize), k.role) for k, s in rows])
+    rows = [*zip(mould.kinds, [s[-1] for s in loops.strides], strict=True)]
+    made = {row: Operand(row[0].char, access_class(row[1], row[0].itemsize), row[0].role) for row in {*rows}}
+    operands = tuple(map(made.__getitem__, rows))
     return Arranged(
         dims, loops, run, fold_group, None if body == mould.insts else body, operands,
         crossed(dims, operands, loops.strides), {},
@@ -330,16 +348,15 @@ def _fitting(
     raise Unlike(unlike)
 
 
-def _strides(value: Expr, geo: numpy.ndarray, kind: Kind, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _strides(geo: numpy.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
     """An operand's strides over the group's space."""
-    if kind.role != "in" and isinstance(value.op, FOLDS):
-        return result_strides(value, len(shape))
     if geo.shape == shape and 1 not in shape:
         return geo.strides
     return broadcast_strides(shape, geo.shape, geo.strides)
 
 
-MEMORY = ("load", "gather", "store", "scatter")
+MEMORY = frozenset({"load", "gather", "store", "scatter"})
+"""Instructions that say which operand they are about; a 'reduce' does so in its Reduction."""
 
 
 def uses(inst: Inst) -> tuple[int, ...]:
@@ -352,7 +369,11 @@ def uses(inst: Inst) -> tuple[int, ...]:
 
 def live(body: list[Inst]) -> tuple[list[Inst], Mapping[int, int] | range]:
     """The body without the instructions whose values nobody uses, and the new numbers of the others."""
-    needed = [i.op in EFFECTS for i in body]
+    ops, _, args, _ = zip(*body, strict=True)
+    # (Where somebody uses each value, be it a later value, all are needed: nearly always.)
+    if "reduce" not in ops and len({*chain.from_iterable(args)}) + sum(map(ops.count, EFFECTS)) == len(body):
+        return body, range(len(body))
+    needed = [op in EFFECTS for op in ops]
     for k in reversed(range(len(body))):
         if needed[k]:
             inst = body[k]
@@ -375,15 +396,16 @@ def renumber(body: list[Inst], order: list[int], fold_group: int) -> tuple[Inst,
     scalars = 0
     number: dict[int, int] = {}         # value number of a scalar -> number of the scalar
     result = []
+    how: Any
     for k, inst in enumerate(body):
         op, sig, args, how = inst
-        if op in MEMORY and isinstance(how, int):
+        if op in MEMORY:
             inst = _inst((op, sig, args, place[how]))
         elif op == "scalar":
             inst = _inst((op, sig, (), scalars))
             number[k] = scalars
             scalars += 1
-        elif isinstance(how, Reduction):
+        elif op == "reduce":
             start = how.start if how.start < 0 else number[how.start]
             inst = inst._replace(attr=how._replace(out=place[how.out], start=start, group=fold_group))
         result.append(inst)

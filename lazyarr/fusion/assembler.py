@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy
@@ -19,7 +20,7 @@ from lazyarr.expr import Compress, Expr, Gather, Keep, Map, Read, Reduce, Scan, 
 from lazyarr.fusion.body import Body, Lowerable
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
-from lazyarr.fusion.kinds import Kinds
+from lazyarr.fusion.kinds import Kinds, once
 from lazyarr.fusion.loop_strides import is_call, is_clip
 from lazyarr.fusion.parfor import SCAN, Inst, Reduction
 from lazyarr.fusion.pieces import resumes
@@ -165,9 +166,10 @@ class Assembler:
                 args.append(values[value.serial])       # (`inside`, written out: it runs for every input)
             else:
                 args.append(self.load(value, self.group.placed[node.serial].reads[len(args)], len(args)))
-        inst = _inst((how.name, how.sig, tuple(args), how.part))
+        name, sig, part, _, called = how
+        inst = _inst((name, sig, tuple(args), part))
         number = self.body.emit(inst)
-        if how.called and self.body.insts[number] == inst:      # no rule found an equal
+        if called and self.body.insts[number] == inst:      # no rule found an equal
             self.calls.append((number, self.body.at))
         return number
 
@@ -381,11 +383,15 @@ class _Usual(dict[int | None, Usual | None]):
         return Usual(name, sig, part, char, is_call(name, sig) or is_clip(Inst(name, sig)))
 
 
+_ERRORS = attrgetter("errors")
+
+
 def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembler:
     """The body of a group, with all that it loads and stores."""
-    ignored = [terms.literal and ignores(node.errors) for node in group.nodes]
+    ignored = once(lambda errors: terms.literal and ignores(errors), [*map(_ERRORS, group.nodes)])
     a = Assembler(group, epoch, Body(terms.rules, terms.lowerable, terms.literal), all(ignored))
     usual, form_of = _Usual(terms), terms.kinds.forms.get
+    bindings, bind = a.bindings, a.bindings.append
     stores: list[Inst] = []
     folds = {Reduce: a.reduce, Tally: a.tally, Keep: a.keep, Compress: a.compress}
     values = {Map: a.map, Gather: a.gather, Scan: a.scan}
@@ -407,9 +413,9 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
         if serial in stored:
             region = group.placed[serial].region
             char = element(region) if how is None else how.char
-            stores.append(_inst(("store", char, (number,), a.bind(node, region, "out", REGION))))
-    for store in stores:
-        a.body.effect(store)
+            stores.append(_inst(("store", char, (number,), len(bindings))))
+            bind(_binding((node, region, "out", a.body.at, REGION)))        # (`bind`, written out)
+    a.body.effects(stores)
     for rule in terms.rules.parfor:
         a.rewrite(rule)
     return a

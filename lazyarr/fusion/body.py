@@ -71,9 +71,10 @@ class Body:
                 self.rewrites.append(Rewritten(NUMBERING, inst.op, self.at))
             self.hear(number)
             return number
-        entries = rules.typed.get(inst.op)
-        number = None if entries is None else self.rewritten(inst, entries)
-        if number is None:
+        for entry in rules.typed.get(inst.op, ()):
+            if may_match(entry, inst.args, insts) and (number := self.rewritten(inst, entry)) is not None:
+                break
+        else:
             number = len(insts)
             insts.append(inst)
             self.members.append(self.at)
@@ -90,6 +91,11 @@ class Body:
         """An instruction without a value."""
         self.insts.append(inst)
         self.members.append(self.at)
+
+    def effects(self, insts: Sequence[Inst]) -> None:
+        """The same of several, which come last."""
+        self.insts += insts
+        self.members += [self.at] * len(insts)
 
     def scalar(self, constant: Constant) -> int:
         self.constants.append(constant)
@@ -109,22 +115,19 @@ class Body:
         value = found[0].inputs[found[1]]
         return value if self.literal and isinstance(value, numpy.generic) else None
 
-    def rewritten(self, inst: Inst, entries: Sequence[Entry]) -> int | None:
-        """The value that the first rule that applies gives in the place of an instruction."""
-        for entry in entries:
-            if not may_match(entry, inst.args, self.insts):
-                continue
-            try:
-                found = self.found(entry, inst)
-            except Exception as error:          # of the program's own functions
-                _tell(error, entry.rule)
-                raise
-            if found is not None and all(map(self.can_be, found[0])):
-                steps, leaves = found
-                number = self.build(entry.rule.name, steps, leaves)
-                self.rewrites.append(Rewritten(entry.rule.name, inst.op, self.at, _instead(steps)))
-                return number
-        return None
+    def rewritten(self, inst: Inst, entry: Entry) -> int | None:
+        """The value that a rule gives in the place of an instruction, if it applies."""
+        try:
+            found = self.found(entry, inst)
+        except Exception as error:              # of the program's own functions
+            _tell(error, entry.rule)
+            raise
+        if found is None or not all(map(self.can_be, found[0])):
+            return None
+        steps, leaves = found
+        number = self.build(entry.rule.name, steps, leaves)
+        self.rewrites.append(Rewritten(entry.rule.name, inst.op, self.at, _instead(steps)))
+        return number
 
     def found(self, entry: Entry, inst: Inst) -> Found | None:
         """What a rule puts in the place of an instruction, if it applies."""

@@ -34,19 +34,23 @@ class Forms:
     """Forms of nodes: asked once for all that are alike; once for all of a kind, but for where these read and
     write."""
 
-    __slots__ = ("refuse", "kinds", "memory", "single", "known", "of_kind")
+    __slots__ = ("refuse", "kinds", "numbers", "memory", "single", "known", "of_kind")
 
     def __init__(self, refuse: Refuse, tokens: Tokens, memory: Memory) -> None:
         self.refuse, self.kinds, self.memory = refuse, tokens.kinds, memory
         self.single = tokens.odd or bool(switches.OFF)
         """Nodes that are alike may be refused for themselves."""
+        self.numbers = tokens.kinds.forms
+        """By serial of a node."""
         self.known: dict[int, Form] = {}
+        """By number; of nodes that are alike."""
         self.of_kind: dict[int, tuple[str | None, tuple[int, ...], bool]] = {}
         """All of them but `plain`."""
 
     def of(self, node: Expr) -> Form:
-        number = self.kinds.forms[node.serial]
-        found = None if self.single else self.known.get(number)
+        """The form of a node, which may be `known`."""
+        number = self.numbers[node.serial]
+        found = self.known.get(number)
         if found is None:
             kind = self.kinds[number]
             told = None if self.single else self.of_kind.get(kind)
@@ -54,7 +58,9 @@ class Forms:
                 twice = node.old is not None and not injective(region_of(node))
                 told = self.of_kind[kind] = self.refuse(node, self.memory), space(node), twice
             why, shape, twice = told
-            found = self.known[number] = Form(why, shape, self.plain(node, number), twice)
+            found = Form(why, shape, self.plain(node, number), twice)
+            if not self.single:
+                self.known[number] = found
         return found
 
     def plain(self, node: Expr, form: int) -> Placed:

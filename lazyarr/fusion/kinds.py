@@ -12,7 +12,7 @@ The number of a place or form is that of the first one like it, so the interpret
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -27,6 +27,13 @@ def numbered(things: Iterable[Any]) -> Iterator[int]:
     """For each thing the number of the first equal one."""
     first: dict[Any, int] = {}
     return map(first.setdefault, things, count())
+
+
+def once(f: Callable[[Any], Any], things: Sequence[Any]) -> list[Any]:
+    """What a function says of each thing, asked once for each object."""
+    each = dict(zip(map(id, things), things, strict=True))
+    found = dict(zip(each, map(f, each.values()), strict=True))
+    return [*map(found.__getitem__, map(id, things))]
 
 
 SHAPELESS = (Map, Reduce, Scan)

@@ -266,21 +266,16 @@ def _place(
     """The group in whose loops a node runs, perhaps a new one, and how they see it; `key` is its buffer's.
 
     Where `known` says which, it is that one."""
-    needed: list[int] = []
-    """The groups that make what it needs."""
     floor = -1                                  # the last group that must not run after it
     for i in node.inputs:
         if i.__class__ is Read:
             value = i.expr
-            if value.epoch == epoch and value.op is not None:
-                needed.append(value.index)
-                if value.index > floor:
-                    floor = value.index
-    old, memory = node.old, terms.memory
-    if old is not None and old.op is not None and old.epoch == epoch:
-        needed.append(old.index)
-        floor = max(floor, old.index)
-    own, shape, plain, twice = terms.forms.of(node)
+            if value.epoch == epoch and value.op is not None and value.index > floor:
+                floor = value.index
+    old, memory, forms = node.old, terms.memory, terms.forms
+    if old is not None and old.op is not None and old.epoch == epoch and old.index > floor:
+        floor = old.index
+    own, shape, plain, twice = forms.known.get(forms.numbers[node.serial]) or forms.of(node)
     if old is None:
         edge = False
         first = floor if known is None else known       # (-1: the latest, if it needs none)
@@ -311,6 +306,7 @@ def _place(
         else:
             latest = floor == len(groups) - 1 and terms.look_back > 0
             tried = groups[-1:] if latest else _candidates(groups, floor, terms.look_back)
+        needed = _makers(node, epoch)
         for group in tried:
             link = _link(node, plain, group, epoch) if group.number in needed else None
             if refusals and link is None and shape != group.shape:
@@ -328,6 +324,14 @@ def _place(
     )  # fmt: skip
     groups.append(group)
     return group, plain, reads_of(node, plain)
+
+
+def _makers(node: Expr, epoch: int) -> set[int]:
+    """The groups that make what a node needs."""
+    values = [i.expr for i in node.inputs if i.__class__ is Read]
+    if node.old is not None:
+        values.append(node.old)
+    return {v.index for v in values if v.op is not None and v.epoch == epoch}
 
 
 def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:

@@ -218,17 +218,20 @@ def structure_of(
     needed: list[Expr] = []
     numbers: dict[int, int] = {}
     for node in nodes:                              # (no function for each: most groups have few nodes)
-        numbers[node.serial] = len(forms)
-        forms.append(known[node.serial])
+        serial = node.serial
+        numbers[serial] = len(forms)
+        forms.append(known[serial])
     for node in nodes:
         for i in node.inputs:
             if i.__class__ is Read:
                 value = i.expr
-                k = numbers.get(value.serial)
-                if k is None:
+                serial = value.serial
+                if serial in numbers:
+                    links.append(numbers[serial])
+                else:
                     needed.append(value)
-                    k = numbers[value.serial] = -len(needed)
-                links.append(k)
+                    numbers[serial] = -len(needed)
+                    links.append(-len(needed))
         old = node.old
         if old is not None:                         # (which the node's form says)
             while old is not None and old.op is not None and id(old) not in live:
