@@ -73,6 +73,8 @@ MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
 
 
+_ERRORS, _VALUE = attrgetter("errors"), attrgetter("expr.serial")
+
 _inst: Any = partial(tuple.__new__, Inst)
 _binding: Any = partial(tuple.__new__, Binding)
 """(The interpreter's own constructors: those of classes take three times as long.)"""
@@ -159,15 +161,15 @@ class Assembler:
 
     def operation(self, node: Expr, how: Usual) -> int:
         """The same of a node that computes a whole result of arrays: nothing is cast."""
-        mine, epoch, values, args = self.group.number, self.epoch, self.values, list[int]()
-        for i in node.inputs:
-            value: Expr = i.expr                # type: ignore[union-attr]
-            if value.op is not None and value.index == mine and value.epoch == epoch:
-                args.append(values[value.serial])       # (`inside`, written out: it runs for every input)
-            else:
-                args.append(self.load(value, self.group.placed[node.serial].reads[len(args)], len(args)))
+        args: Any = tuple(map(self.values.get, map(_VALUE, node.inputs)))
+        if None in args:
+            reads, inputs = self.group.placed[node.serial].reads, node.inputs
+            args = tuple([
+                self.load(inputs[k].expr, reads[k], k) if x is None else x      # type: ignore[union-attr]
+                for k, x in enumerate(args)
+            ])  # fmt: skip
         name, sig, part, _, called = how
-        inst = _inst((name, sig, tuple(args), part))
+        inst = _inst((name, sig, args, part))
         number = self.body.emit(inst)
         if called and self.body.insts[number] == inst:      # no rule found an equal
             self.calls.append((number, self.body.at))
@@ -381,9 +383,6 @@ class _Usual(dict[int | None, Usual | None]):
             return None
         (name, sig, part), char = found
         return Usual(name, sig, part, char, is_call(name, sig) or is_clip(Inst(name, sig)))
-
-
-_ERRORS = attrgetter("errors")
 
 
 def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembler:

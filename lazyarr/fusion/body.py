@@ -64,8 +64,8 @@ class Body:
 
     def emit(self, inst: Inst) -> int:
         """The number of an instruction's value."""
-        rules, insts = self.rules, self.insts
-        number = None if switches.OFF and is_off("numbering") else self.numbers.get(inst)
+        rules, insts, numbers = self.rules, self.insts, self.numbers
+        number = None if switches.OFF and is_off("numbering") else numbers.get(inst)
         if number is not None:
             if inst.op not in UNSAID:
                 self.rewrites.append(Rewritten(NUMBERING, inst.op, self.at))
@@ -80,7 +80,7 @@ class Body:
             self.members.append(self.at)
         if rules.flagless:
             self.hear(number)
-        self.numbers[inst] = number
+        numbers[inst] = number
         return number
 
     def hear(self, number: int) -> None:
