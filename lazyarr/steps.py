@@ -8,7 +8,7 @@ written piece by piece has a program for each of its boxes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import compress
+from itertools import compress, count
 
 import numpy
 
@@ -145,7 +145,8 @@ def _bound(mould: Mould) -> tuple[tuple[int, ...], tuple[Local, ...], tuple[int,
 
 def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None, tokens: Tokens) -> Made:
     """The step of a group whose structure was not met before, in the group's own numbers."""
-    numbers = {id(n): k for k, n in enumerate(group.nodes)} | {id(v): -1 - k for k, v in enumerate(needed)}
+    numbers = dict(zip(map(id, needed), count(-1, -1)))
+    numbers.update(zip(map(id, group.nodes), count()))
     stored = [n for n in group.nodes if n.serial in parted.stored]
     mould = None if form is None else MOULDS.get(form)
     if mould is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
+from itertools import count, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -73,7 +74,7 @@ MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
 
 
-_ERRORS, _VALUE = attrgetter("errors"), attrgetter("expr.serial")
+_ERRORS, _SERIAL, _VALUE = map(attrgetter, ("errors", "serial", "expr.serial"))
 
 _inst: Any = partial(tuple.__new__, Inst)
 _binding: Any = partial(tuple.__new__, Binding)
@@ -168,7 +169,7 @@ class Assembler:
                 self.load(inputs[k].expr, reads[k], k) if x is None else x      # type: ignore[union-attr]
                 for k, x in enumerate(args)
             ])  # fmt: skip
-        name, sig, part, _, called = how
+        name, sig, part, called = how
         inst = _inst((name, sig, args, part))
         number = self.body.emit(inst)
         if called and self.body.insts[number] == inst:      # no rule found an equal
@@ -356,10 +357,19 @@ class Usual(NamedTuple):
     name: str
     sig: str
     part: int
-    char: str
-    """The type of the result."""
     called: bool
     """Does it depend on strides (`Assembler.calls`)?"""
+
+
+def _stores(a: Assembler, stored: set[int]) -> list[Inst]:
+    """What stores the values of those nodes that are stored."""
+    nodes, placed, first = a.group.nodes, a.group.placed, len(a.bindings)
+    members = [k for k, node in enumerate(nodes) if node.serial in stored]
+    kept = [nodes[k] for k in members]
+    regions = [placed[node.serial].region for node in kept]
+    a.bindings += map(_binding, zip(kept, regions, repeat("out"), members, repeat(REGION), strict=False))
+    values = zip(map(a.values.__getitem__, map(_SERIAL, kept)))
+    return [*map(_inst, zip(repeat("store"), once(element, regions), values, count(first), strict=False))]
 
 
 class _Usual(dict[int | None, Usual | None]):
@@ -379,10 +389,9 @@ class _Usual(dict[int | None, Usual | None]):
 
     def _usual(self, kind: int) -> Usual | None:
         found = self.terms.kinds.operation(kind)
-        if found is None or found[0].name in self.terms.rules.untyped:
+        if found is None or found.name in self.terms.rules.untyped:
             return None
-        (name, sig, part), char = found
-        return Usual(name, sig, part, char, is_call(name, sig) or is_clip(Inst(name, sig)))
+        return Usual(*found, is_call(*found[:2]) or is_clip(Inst(*found[:2])))
 
 
 def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembler:
@@ -390,7 +399,7 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
     ignored = once(lambda errors: terms.literal and ignores(errors), [*map(_ERRORS, group.nodes)])
     a = Assembler(group, epoch, Body(terms.rules, terms.lowerable, terms.literal), all(ignored))
     usual, form_of = _Usual(terms), terms.kinds.forms.get
-    bindings, bind = a.bindings, a.bindings.append
+    late = group.fold is None and not group.scatters    # (else operands are in the order of their nodes)
     stores: list[Inst] = []
     folds = {Reduce: a.reduce, Tally: a.tally, Keep: a.keep, Compress: a.compress}
     values = {Map: a.map, Gather: a.gather, Scan: a.scan}
@@ -409,12 +418,10 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
         else:
             number = a.operation(node, how)
         a.values[serial] = number
-        if serial in stored:
+        if serial in stored and not late:
             region = group.placed[serial].region
-            char = element(region) if how is None else how.char
-            stores.append(_inst(("store", char, (number,), len(bindings))))
-            bind(_binding((node, region, "out", a.body.at, REGION)))        # (`bind`, written out)
-    a.body.effects(stores)
+            stores.append(Inst("store", element(region), (number,), a.bind(node, region, "out", REGION)))
+    a.body.effects(_stores(a, stored) if late else stores)
     for rule in terms.rules.parfor:
         a.rewrite(rule)
     return a

@@ -85,9 +85,8 @@ class Kinds(dict[int, int]):
             self.shapeless.append(isinstance(key[1], SHAPELESS))
         return found
 
-    def operation(self, kind: int) -> tuple[Map, str] | None:
-        """The op of nodes of a kind, and the type of its result, if they compute elements of arrays alone and
-        nothing is cast or copied."""
+    def operation(self, kind: int) -> Map | None:
+        """The op of nodes of a kind, if these compute elements of arrays alone; nothing is cast or copied."""
         (_, made), op, _, _, masked, *_ = key = self.bare[kind]
         if op.__class__ is not Map or masked or op.name == "copy" or made.__class__ is not str:
             return None
@@ -96,7 +95,7 @@ class Kinds(dict[int, int]):
         if outs[op.part] != made or len(reads) != len(ins):
             return None
         uncast = all(i.__class__ is tuple and i[1:] == (c,) for i, c in zip(reads, ins, strict=True))
-        return (op, made) if uncast else None
+        return op if uncast else None
 
     def visits(self, forms: Iterable[int]) -> tuple[Key, Key | None]:
         """Which of the geometries of some nodes are one; and which visit the same elements, whatever their

@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import field
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy
@@ -159,11 +160,11 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
     groups: list[Group] = []
     stored, passing = {n.serial for n in nodes if n.serial in asked}, set[int]()
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
-    for k, node in enumerate(nodes if order is None else order):
+    places = repeat(None) if terms.places is None else terms.places
+    for node, place in zip(nodes if order is None else order, places, strict=False):
         if isinstance(node, Unit):
             _enter_unit(node, groups, last_reader, epoch, stored, memory)
             continue
-        place = None if terms.places is None else terms.places[k]
         op, old = node.op, node.old
         key = node if old is None else memory.key(node)
         group, placed, loads = _place(node, key, groups, last_reader, epoch, terms, place)
@@ -342,16 +343,17 @@ def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:
     kind = node.op.__class__
     if kind is not Map and (kind is not Reduce or group.fold is not None or node.op.masked):  # type: ignore[union-attr]
         return None
-    number, loads = group.number, []
+    number, loads, made = group.number, [], group.placed
     for i, geo in zip(node.inputs, plain.reads, strict=True):
         if geo is None:
             continue
         value = i.expr                          # type: ignore[union-attr]
-        if value.epoch != epoch or value.index != number or value.op is None:
+        op = value.op
+        if op is None or value.index != number or value.epoch != epoch:
             loads.append((value, geo))
         elif not (
-            isinstance(value.op, ELEMENTWISE)
-            and (geo is (made := group.placed[value.serial].region) or same(geo, made))
+            (op.__class__ is Map or isinstance(op, ELEMENTWISE))
+            and (geo is (region := made[value.serial].region) or same(geo, region))
         ):
             return None
     return loads

@@ -85,6 +85,8 @@ class Tokens:
     """By identity, what is said of the nodes' geometries: they hold these."""
     _geos: list[numpy.ndarray] = field(default_factory=list)
     """These, in the same order."""
+    _visited: list[int] = field(default_factory=list)
+    """By identity, the geometries of all reads, input by input, then those of all regions."""
     kinds: Kinds = field(default_factory=lambda: Kinds((), ()))
     """What each node is by itself, of those of which `tell` was asked."""
     bridged: bool = False
@@ -106,7 +108,7 @@ class Tokens:
         inputs: list[Any] = [*chain.from_iterable(given)]
         reads = [i for i in inputs if i.__class__ is Read]
         geos = [*map(_GEO, reads), *map(_REGION, nodes)]
-        seen = [*map(id, geos)]
+        seen = self._visited = [*map(id, geos)]
         self._see(seen, geos)
         parts: list[Any] = [
             bytes(stored), *ops, *map(len, given), *map(type, inputs),      # (a type says a constant's dtype)
@@ -173,24 +175,31 @@ class Tokens:
         kinds = self.kinds = Kinds(self._geos, [
             by_contents(shared[said]) if said.__class__ is int else said for said in self._known.values()
         ])  # fmt: skip
-        where = kinds.place
         ops, given = [*map(_OP, nodes)], [*map(_INPUTS, nodes)]
-        inputs: list[Any] = [
-            where[id(i.geo)] if i.__class__ is Read else i.dtype.char for i in chain.from_iterable(given)
-        ]
-        if rules.numbers and literal:
-            each = zip(inputs, chain.from_iterable(given), strict=True)
-            inputs = [x if x.__class__ is int else (x, rules.seen(i)) for x, i in each]
+        inputs: list[Any] = [*chain.from_iterable(given)]
+        places = [*map(kinds.place.__getitem__, self._visited)]
+        regions = places[len(places) - len(nodes) :]
+        if len(regions) + len(inputs) == len(places):           # (no constants)
+            inputs = places
+        else:
+            at, seen = iter(places), rules.seen if rules.numbers and literal else None
+            inputs = [
+                next(at) if i.__class__ is Read else i.dtype.char if seen is None else (i.dtype.char, seen(i))
+                for i in inputs
+            ]  # fmt: skip
         new = map(is_, map(_OLD, nodes), repeat(None))
-        regions = map(where.__getitem__, map(id, map(_REGION, nodes)))
         heads: list[Any] = [regions, ops, new, map(_COVERS, nodes), map(_MASKED, nodes)]
         initial = [op.initial if op.__class__ is Reduce else None for op in ops]
         if initial.count(None) < len(ops):
             heads.append([None if x is None else x.tobytes() for x in initial])
         if rules.flagless:
             heads.append([literal and ignores(node.errors) for node in nodes])
-        at, said = iter(inputs), zip(*heads, strict=True)
-        keys = [(*mine, *islice(at, n)) for mine, n in zip(said, map(len, given), strict=True)]
+        counts = [*map(len, given)]
+        if counts.count(counts[0]) == len(counts):              # (all have as many inputs)
+            keys = [*zip(*heads, *[inputs[k :: counts[0]] for k in range(counts[0])], strict=False)]
+        else:
+            at, said = iter(inputs), zip(*heads, strict=True)
+            keys = [(*mine, *islice(at, n)) for mine, n in zip(said, counts, strict=True)]
         kinds.enter(map(_SERIAL, nodes), keys, len(heads))
 
     def places(self) -> Iterable[Any]:

@@ -101,4 +101,4 @@ def test_what_is_cast_copied_or_has_constants_is_no_plain_operation() -> None:
         op = kinds.operation(kinds[forms[-1]])
         assert (op is not None) is found
         if op is not None:
-            assert isinstance(op[0], Map) and op[1] == array.dtype.char
+            assert isinstance(op, Map)
