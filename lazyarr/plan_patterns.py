@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 
 Pattern = tuple[Any, ...]
 
+HEAD = 2
+"""Parts of a walk's key before its tokens."""
+
 
 def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
     """The key of an evaluation's pattern, and its one shape; None where extents may decide more."""
@@ -49,7 +53,14 @@ def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
     # The key of the walk names such geometries by identity; dtype and whether there are axes tell all.
     told = {id(geo): (geo.dtype.char, geo.ndim > 0) for geo in w.tokens.pins}
     tiny = config.current.jit == "auto" and math.prod(shape) <= TINY
-    return (tiny, *map(told.get, w.key, w.key)), shape
+    return (tiny, *_otherwise(w, told)), shape
+
+
+def _otherwise(w: Walk, told: dict[Any, Any]) -> Iterator[Any]:
+    """The key of a walk, in which other things are said of geometries."""
+    first, last = (HEAD + at for at in (w.tokens.saying.start, w.tokens.saying.stop))
+    said = w.key[first:last]
+    return chain(w.key[:first], map(told.get, said, said), w.key[last:])
 
 
 _OP, _INPUTS, _REGION, _NBYTES = map(attrgetter, ("op", "inputs", "region", "nbytes"))
@@ -147,7 +158,7 @@ def kept_of(w: Walk) -> tuple[Pattern, int] | None:
     if not all(_runs_over(n, shape) for n in w.nodes):
         return None
     told = {id(geo): (geo.dtype.char, True) for geo in over}
-    return ("kept", bisect_left(SIZES, shape[0]), *[told.get(part, part) for part in w.key]), shape[0]
+    return ("kept", bisect_left(SIZES, shape[0]), *_otherwise(w, told)), shape[0]
 
 
 def _runs_over(node: Expr, shape: tuple[int, ...]) -> bool:
@@ -200,8 +211,7 @@ def outline_of(w: Walk) -> Pattern:
             char, shapes.setdefault(shape, len(shapes)), tuple([n if n < 2 else 2 for n in shape]),
             bisect_left(SIZES, math.prod(shape)),
         )  # fmt: skip
-    tokens = w.key[2:]
-    return (*w.key[:2], w.tokens.literal, *map(told.get, tokens, tokens))
+    return (w.tokens.literal, *_otherwise(w, told))
 
 
 SIZES = (TINY + 1, SHARED, CROSSING)

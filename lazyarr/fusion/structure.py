@@ -85,6 +85,8 @@ class Tokens:
     """By identity, what is said of the nodes' geometries: they hold these."""
     _geos: list[numpy.ndarray] = field(default_factory=list)
     """These, in the same order."""
+    saying: slice = slice(0)
+    """Where among the tokens that `of` found it is said of all geometries what they are."""
     _visited: list[int] = field(default_factory=list)
     """By identity, the geometries of all reads, input by input, then those of all regions."""
     kinds: Kinds = field(default_factory=lambda: Kinds((), ()))
@@ -114,6 +116,7 @@ class Tokens:
             bytes(stored), *ops, *map(len, given), *map(type, inputs),      # (a type says a constant's dtype)
             *map(numbers.__getitem__, map(_EXPR, reads)), *map(self._known.__getitem__, seen),
         ]  # fmt: skip
+        self.saying = slice(len(parts) - len(seen), len(parts))
         early = False
         for op in ops:
             if op.__class__ is Reduce:
