@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import field
 from functools import partial
-from itertools import count, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -74,7 +73,7 @@ MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
 
 
-_ERRORS, _SERIAL, _VALUE = map(attrgetter, ("errors", "serial", "expr.serial"))
+_ERRORS, _VALUE = map(attrgetter, ("errors", "expr.serial"))
 
 _inst: Any = partial(tuple.__new__, Inst)
 _binding: Any = partial(tuple.__new__, Binding)
@@ -361,17 +360,6 @@ class Usual(NamedTuple):
     """Does it depend on strides (`Assembler.calls`)?"""
 
 
-def _stores(a: Assembler, stored: set[int]) -> list[Inst]:
-    """What stores the values of those nodes that are stored."""
-    nodes, placed, first = a.group.nodes, a.group.placed, len(a.bindings)
-    members = [k for k, node in enumerate(nodes) if node.serial in stored]
-    kept = [nodes[k] for k in members]
-    regions = [placed[node.serial].region for node in kept]
-    a.bindings += map(_binding, zip(kept, regions, repeat("out"), members, repeat(REGION), strict=False))
-    values = zip(map(a.values.__getitem__, map(_SERIAL, kept)))
-    return [*map(_inst, zip(repeat("store"), once(element, regions), values, count(first), strict=False))]
-
-
 class _Usual(dict[int | None, Usual | None]):
     """By number of a form; None for what is assembled otherwise."""
 
@@ -399,7 +387,6 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
     ignored = once(lambda errors: terms.literal and ignores(errors), [*map(_ERRORS, group.nodes)])
     a = Assembler(group, epoch, Body(terms.rules, terms.lowerable, terms.literal), all(ignored))
     usual, form_of = _Usual(terms), terms.kinds.forms.get
-    late = group.fold is None and not group.scatters    # (else operands are in the order of their nodes)
     stores: list[Inst] = []
     folds = {Reduce: a.reduce, Tally: a.tally, Keep: a.keep, Compress: a.compress}
     values = {Map: a.map, Gather: a.gather, Scan: a.scan}
@@ -418,10 +405,10 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
         else:
             number = a.operation(node, how)
         a.values[serial] = number
-        if serial in stored and not late:
+        if serial in stored:
             region = group.placed[serial].region
-            stores.append(Inst("store", element(region), (number,), a.bind(node, region, "out", REGION)))
-    a.body.effects(_stores(a, stored) if late else stores)
+            stores.append(_inst(("store", element(region), (number,), a.bind(node, region, "out", REGION))))
+    a.body.effects(stores)
     for rule in terms.rules.parfor:
         a.rewrite(rule)
     return a
