@@ -276,6 +276,7 @@ def _place(
     old, memory, forms = node.old, terms.memory, terms.forms
     if old is not None and old.op is not None and old.epoch == epoch and old.index > floor:
         floor = old.index
+    maker = floor                               # (the last group that makes what it needs)
     own, shape, plain, twice = forms.known.get(forms.numbers[node.serial]) or forms.of(node)
     if old is None:
         edge = False
@@ -307,9 +308,8 @@ def _place(
         else:
             latest = floor == len(groups) - 1 and terms.look_back > 0
             tried = groups[-1:] if latest else _candidates(groups, floor, terms.look_back)
-        needed = _makers(node, epoch)
         for group in tried:
-            link = _link(node, plain, group, epoch) if group.number in needed else None
+            link = _link(node, plain, group, epoch) if group.number <= maker else None
             if refusals and link is None and shape != group.shape:
                 continue                    # no view leads there
             found = _join(node, shape, plain, edge, link, group, epoch, terms)
@@ -325,14 +325,6 @@ def _place(
     )  # fmt: skip
     groups.append(group)
     return group, plain, reads_of(node, plain)
-
-
-def _makers(node: Expr, epoch: int) -> set[int]:
-    """The groups that make what a node needs."""
-    values = [i.expr for i in node.inputs if i.__class__ is Read]
-    if node.old is not None:
-        values.append(node.old)
-    return {v.index for v in values if v.op is not None and v.epoch == epoch}
 
 
 def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:
