@@ -13,7 +13,10 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -24,7 +27,7 @@ from lazyarr.expr import Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.fold import fold_order
-from lazyarr.fusion.loop_strides import alike, is_call
+from lazyarr.fusion.loop_strides import is_call
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.reindex import CROSSING
 from lazyarr.geometry import is_fresh
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     from lazyarr.plan import Step, Walk
 
 Pattern = tuple[Any, ...]
+
+HEAD = 2
+"""Parts of a walk's key before its tokens."""
 
 
 def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
@@ -47,30 +53,62 @@ def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
     # The key of the walk names such geometries by identity; dtype and whether there are axes tell all.
     told = {id(geo): (geo.dtype.char, geo.ndim > 0) for geo in w.tokens.pins}
     tiny = config.current.jit == "auto" and math.prod(shape) <= TINY
-    return (tiny, *map(told.get, w.key, w.key)), shape
+    return (tiny, *_otherwise(w, told)), shape
+
+
+def _otherwise(w: Walk, told: dict[Any, Any]) -> Iterator[Any]:
+    """The key of a walk, in which other things are said of geometries."""
+    first, last = (HEAD + at for at in (w.tokens.saying.start, w.tokens.saying.stop))
+    said = w.key[first:last]
+    return chain(w.key[:first], map(told.get, said, said), w.key[last:])
+
+
+_OP, _INPUTS, _REGION, _NBYTES = map(attrgetter, ("op", "inputs", "region", "nbytes"))
+_GEO, _SIZE, _SERIAL = map(attrgetter, ("geo", "expr.nbytes", "serial"))
 
 
 def _all_fit(w: Walk, shape: tuple[int, ...]) -> bool:
-    """Do all nodes fit?  Of those that are alike, and read values of the same sizes, one tells."""
-    met = set[tuple[object, ...]]()
-    for node in w.nodes:
-        kind = (*alike(node), node.nbytes, *[i.expr.nbytes for i in node.inputs if i.__class__ is Read])
-        if kind not in met:
-            if not _fits(node, shape):
-                return False
-            met.add(kind)
-    return True
+    """Do all nodes fit?  One tells of all with its region and size, or that read what it reads; and of all of
+    its form how they are called.
+
+    (One question comes after the other, so that the interpreter itself goes through the nodes.)"""
+    nodes = w.nodes
+    if not _fits(nodes[0], shape) or {*map(type, map(_OP, nodes))} != {Map}:
+        return False
+    regions = zip(map(id, map(_REGION, nodes)), map(_NBYTES, nodes), strict=True)
+    if not all(_region_fits(n, shape) for n in dict(zip(regions, nodes, strict=True)).values()):
+        return False
+    inputs: list[Any] = [i for i in chain.from_iterable(map(_INPUTS, nodes)) if i.__class__ is Read]
+    reads = zip(map(id, map(_GEO, inputs)), map(_SIZE, inputs), strict=True)
+    if not all(_read_fits(i, shape) for i in dict(zip(reads, inputs, strict=True)).values()):
+        return False
+    w.tokens.tell(nodes)
+    forms = map(w.tokens.kinds.forms.__getitem__, map(_SERIAL, nodes))
+    return all(_called_alike(n, shape) for n in dict(zip(forms, nodes, strict=True)).values())
 
 
 def _fits(node: Expr, shape: tuple[int, ...]) -> bool:
-    op, region = node.op, node.region
+    return (
+        isinstance(node.op, Map) and _region_fits(node, shape)
+        and all(_read_fits(i, shape) for i in node.inputs if isinstance(i, Read))
+        and _called_alike(node, shape)
+    )  # fmt: skip
+
+
+def _region_fits(node: Expr, shape: tuple[int, ...]) -> bool:
+    region = node.region
     assert region is not None
-    if not isinstance(op, Map) or region.shape != shape or not _whole(region, node.nbytes):
-        return False
-    reads = [i for i in node.inputs if isinstance(i, Read)]
-    if not all(r.geo.shape in (shape, ()) and _whole(r.geo, r.expr.nbytes) for r in reads):
-        return False
-    # The strides that NumPy's inner loop sees may depend on extents.
+    return region.shape == shape and _whole(region, node.nbytes)
+
+
+def _read_fits(read: Read, shape: tuple[int, ...]) -> bool:
+    return read.geo.shape in (shape, ()) and _whole(read.geo, read.expr.nbytes)
+
+
+def _called_alike(node: Expr, shape: tuple[int, ...]) -> bool:
+    """Does NumPy's inner loop see the same whatever the extents are?"""
+    op = node.op
+    assert isinstance(op, Map)
     return not is_call(op.name, op.sig) or _called_once(node, op, shape)
 
 
@@ -120,7 +158,7 @@ def kept_of(w: Walk) -> tuple[Pattern, int] | None:
     if not all(_runs_over(n, shape) for n in w.nodes):
         return None
     told = {id(geo): (geo.dtype.char, True) for geo in over}
-    return ("kept", bisect_left(SIZES, shape[0]), *[told.get(part, part) for part in w.key]), shape[0]
+    return ("kept", bisect_left(SIZES, shape[0]), *_otherwise(w, told)), shape[0]
 
 
 def _runs_over(node: Expr, shape: tuple[int, ...]) -> bool:
@@ -173,8 +211,7 @@ def outline_of(w: Walk) -> Pattern:
             char, shapes.setdefault(shape, len(shapes)), tuple([n if n < 2 else 2 for n in shape]),
             bisect_left(SIZES, math.prod(shape)),
         )  # fmt: skip
-    tokens = w.key[2:]
-    return (*w.key[:2], w.tokens.literal, *map(told.get, tokens, tokens))
+    return (w.tokens.literal, *_otherwise(w, told))
 
 
 SIZES = (TINY + 1, SHARED, CROSSING)

@@ -26,12 +26,12 @@ from lazyarr.fusion.boxes import IN_ORDER, Unit
 from lazyarr.fusion.compress import Accesses, fed, feedable
 from lazyarr.fusion.forms import Refuse
 from lazyarr.fusion.group import TOO_FEW, Group, space
+from lazyarr.fusion.kinds import Key
 from lazyarr.fusion.outline import Barred, Elsewhere, Outline, outline
 from lazyarr.fusion.partition import ALONE, LOOK_BACK, Partition, is_draw, partition
 from lazyarr.fusion.portions import portioned, takes
 from lazyarr.fusion.regions import Regions, read_through
 from lazyarr.fusion.rows import Found, chains
-from lazyarr.fusion.structure import Key
 from lazyarr.fusion.turns import Turns, turns
 from lazyarr.fusion.uniting import Prospects
 from lazyarr.launch_portions import blocks_of

@@ -22,11 +22,12 @@ from lazyarr.fusion.assemble import Frame, Inside
 from lazyarr.fusion.assembler import Unlike
 from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.group import left
+from lazyarr.fusion.kinds import Key
 from lazyarr.fusion.leading import ANEW
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.rows import Found
-from lazyarr.fusion.structure import Framed, Key, Numbering
+from lazyarr.fusion.structure import Framed, Numbering
 from lazyarr.fusion.touches import Touch
 from lazyarr.launch import NONTEMPORAL_BYTES
 from lazyarr.launch_rows import may_stream

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 
 from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
@@ -135,9 +136,14 @@ ROW = 256
 """Random numbers that are drawn at once, at least: a call finds its place in the stream first."""
 
 
+_OP = attrgetter("op")
+
+
 def scattered(program: Program) -> bool:
     """Would random numbers be drawn in another order than the stream's, or few at a time?"""
     body, loops = program.parfor.body, program.loops
+    if DRAWS.keys().isdisjoint(map(_OP, body)):
+        return False
     drawn = {body[i.args[0]].attr for i in body if i.op in DRAWS}
     if not drawn or math.prod(loops.shape) <= 1:
         return False

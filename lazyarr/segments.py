@@ -26,7 +26,7 @@ LEAST = 768
 SPREAD = 512
 """A segment has at most so many more: of loops with bodies no longer than that it has whole turns."""
 
-_OP, _SERIAL = attrgetter("op"), attrgetter("serial")
+_OP, _SERIAL, _READERS, _NBYTES = map(attrgetter, ("op", "serial", "readers", "nbytes"))
 
 
 def is_much(nodes: Sized) -> bool:
@@ -54,12 +54,15 @@ def _end(nodes: Sequence[Expr]) -> int:
     passing = [0] * (most + 1)
     """Bytes that the node of that number needs, or one behind it; at first, by how much that differs from
     the node before."""
-    for k, node in enumerate(near):
-        for ref in reversed(node.readers or ()):                # (its latest is the last of them, as a rule)
-            reader = ref()
-            if reader is not None:
-                passing[k + 1] += node.nbytes
-                passing[min(bisect_left(serials, reader.serial) + 1, most)] -= node.nbytes
-                break
+    latest = [readers[-1]() if readers else None for readers in map(_READERS, near)]
+    place = dict(zip(serials, range(1, most + 1), strict=True))
+    for k, (nbytes, reader) in enumerate(zip(map(_NBYTES, near), latest, strict=True), 1):
+        if reader is None:                      # (the last of them is the latest, as a rule)
+            reader = next(filter(None, [ref() for ref in reversed(near[k - 1].readers or ())]), None)
+            if reader is None:
+                continue
+        end = place.get(reader.serial) or min(bisect_left(serials, reader.serial) + 1, most)
+        passing[k] += nbytes
+        passing[end] -= nbytes
     passing = [*accumulate(passing)]
     return LEAST + SPREAD - most + min(range(most - SPREAD, most), key=passing.__getitem__)

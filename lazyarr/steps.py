@@ -7,8 +7,8 @@ written piece by piece has a program for each of its boxes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import compress
+from collections.abc import Sequence
+from itertools import compress, count
 
 import numpy
 
@@ -19,11 +19,12 @@ from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, moul
 from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.group import Group
+from lazyarr.fusion.kinds import Key, Kinds, once
 from lazyarr.fusion.parfor import resumes
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Constant
-from lazyarr.fusion.structure import Framed, Key, Tokens, form_of, structure_of
+from lazyarr.fusion.structure import Framed, Tokens, form_of, structure_of
 from lazyarr.geometry import same
 from lazyarr.kernels import lowerable, not_together
 from lazyarr.plan import Step, Walk
@@ -81,7 +82,7 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
     if known is not None:
         whole.boxes = known
         return whole
-    terms = Terms(w.tokens.rules, lowerable, w.tokens.literal)
+    terms = Terms(w.tokens.rules, lowerable, w.tokens.literal, w.tokens.kinds)
     member = {id(n): k for k, n in enumerate(group.nodes)}
     for number, box in enumerate(unit.boxes):
         part, stored, epoch = box.group(number, group.memory, parted.stored)
@@ -89,7 +90,9 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
         body.body.constants[:] = map(_piece_constant, body.body.constants)
         values = [b.value for b in body.bindings]
         values += [c[0] for c in body.body.constants if isinstance(c, tuple)]
-        mould, filling = _moulded(body, part, {id(v): w.numbers[id(whole_of(v))] for v in values})
+        mould, filling = _moulded(
+            body, part, {id(v): w.numbers[id(whole_of(v))] for v in values}, w.tokens.kinds
+        )
         mould.rewrites = tuple([
             r._replace(member=member[id(whole_of(part.nodes[r.member]))]) for r in mould.rewrites
         ])
@@ -125,11 +128,13 @@ def _piece_constant(c: Constant) -> Constant:
     return c
 
 
-def _moulded(body: Assembler, group: Group, numbers: dict[int, int]) -> tuple[Mould, Filled]:
+def _moulded(
+    body: Assembler, group: Group, numbers: dict[int, int], kinds: Kinds
+) -> tuple[Mould, Filled]:  # fmt: skip
     """The mould of a group's body, with the operands of this group."""
     mould = mould_of(body, numbers)
     bindings = [body.bindings[k] for k in mould.order]
-    return mould, filled(mould, group, [b.value for b in bindings], [b.geo for b in bindings])
+    return mould, filled(mould, group, [b.value for b in bindings], [b.geo for b in bindings], kinds)
 
 
 def _bound(mould: Mould) -> tuple[tuple[int, ...], tuple[Local, ...], tuple[int, ...]]:
@@ -140,19 +145,21 @@ def _bound(mould: Mould) -> tuple[tuple[int, ...], tuple[Local, ...], tuple[int,
 
 def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None, tokens: Tokens) -> Made:
     """The step of a group whose structure was not met before, in the group's own numbers."""
-    numbers = {id(n): k for k, n in enumerate(group.nodes)} | {id(v): -1 - k for k, v in enumerate(needed)}
+    numbers = dict(zip(map(id, needed), count(-1, -1)))
+    numbers.update(zip(map(id, group.nodes), count()))
     stored = [n for n in group.nodes if n.serial in parted.stored]
     mould = None if form is None else MOULDS.get(form)
     if mould is None:
-        body = body_of(group, parted.epoch, parted.stored, Terms(tokens.rules, lowerable, tokens.literal))
-        mould, whole = _moulded(body, group, numbers)
+        terms = Terms(tokens.rules, lowerable, tokens.literal, tokens.kinds)
+        body = body_of(group, parted.epoch, parted.stored, terms)
+        mould, whole = _moulded(body, group, numbers, tokens.kinds)
         COUNT.bodies += 1
         if form is not None:
             if len(MOULDS) >= MAX_MOULDS:
                 MOULDS.clear()
             MOULDS[form] = mould
     else:
-        whole = _filled(mould, group, needed)
+        whole = _filled(mould, group, needed, tokens.kinds)
     program = assemble(whole, arrange)
     COUNT.assembled += 1
     if scattered(program):
@@ -160,18 +167,18 @@ def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:
         raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
-    reusable, last = _reusable(group, numbers), group.nodes[-1]
+    last = group.nodes[-1]
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
         tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
-        *_bound(mould), tuple(map(reusable, stored)), "",
+        *_bound(mould), tuple(_reusable(group, stored, numbers)), "",
         tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
         keeps=last.op if isinstance(last.op, Keep) else None,
     ), Framed(whole, arrange)  # fmt: skip
 
 
-def _filled(mould: Mould, group: Group, needed: list[Expr]) -> Filled:
+def _filled(mould: Mould, group: Group, needed: list[Expr], kinds: Kinds) -> Filled:
     """A mould that a group of the same form has left, with the operands of this one."""
     values = [group.nodes[s.value] if s.value >= 0 else needed[-1 - s.value] for s in mould.sources]
     geos = []
@@ -180,7 +187,7 @@ def _filled(mould: Mould, group: Group, needed: list[Expr]) -> Filled:
         geo = placed.region if s.input == REGION else placed.reads[s.input]
         assert geo is not None
         geos.append(geo)
-    return filled(mould, group, values, geos)
+    return filled(mould, group, values, geos, kinds)
 
 
 def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
@@ -193,20 +200,19 @@ def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
     return found
 
 
-def _reusable(group: Group, numbers: dict[int, int]) -> Callable[[Expr], tuple[int, ...]]:
-    """Says of a node which inputs the group reads only where the node writes: it may store over them."""
+def _reusable(
+    group: Group, nodes: Sequence[Expr], numbers: dict[int, int]
+) -> list[tuple[int, ...]]:  # fmt: skip
+    """For each of some nodes, which inputs the group reads only where the node writes: it may store over
+    them."""
     read = [(numbers[k], geo) for k, (_, geo) in _read(group).items() if geo is not None]
     geos = {id(geo): geo for _, geo in read}
-    found: dict[int, tuple[int, ...]] = {}      # by the region's identity: the group has few
 
-    def over(node: Expr) -> tuple[int, ...]:
-        if not isinstance(node.op, Map | Scan):     # accumulators and ranks overlap nothing that is read
-            return ()
-        region = group.placed[node.serial].region
-        known = found.get(id(region))
-        if known is None:
-            there = {k for k, geo in geos.items() if same(geo, region)}
-            known = found[id(region)] = tuple([number for number, geo in read if id(geo) in there])
-        return known
+    def over(region: numpy.ndarray) -> tuple[int, ...]:
+        there = {k for k, geo in geos.items() if same(geo, region)}
+        return tuple([number for number, geo in read if id(geo) in there])
 
-    return over
+    placed = group.placed
+    found = once(over, [placed[n.serial].region for n in nodes])        # (the group has few)
+    # (Accumulators and ranks overlap nothing that is read.)
+    return [each if n.op.__class__ in (Map, Scan) else () for n, each in zip(nodes, found, strict=True)]

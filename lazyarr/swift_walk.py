@@ -98,6 +98,8 @@ def pending(roots: Sequence[Expr]) -> list[Expr] | None:
         return None
     bits = min((2 * weight).bit_length(), SWIFT.bits)
     given, found, calls = [*roots], list[Expr](), list[Expr]()
+    if 4 * len(given) > 1 << SWIFT.bits:
+        given.reverse()                         # (most nodes are asked for: oldest first, they are in order)
     while (answer := _run(code.closure, bits, given, found, calls)) == Answer.CALLS:
         for node in calls:
             written_out(node)

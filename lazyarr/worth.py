@@ -22,7 +22,7 @@ from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
 
 if TYPE_CHECKING:
-    from lazyarr.fusion.structure import Key
+    from lazyarr.fusion.kinds import Key
     from lazyarr.plan import Walk
 
 

@@ -86,6 +86,42 @@ GRAPHS = {
 }  # fmt: skip
 
 
+class Engine:
+    """The engine without its steps: nothing is computed; what passes from segment to segment comes to be."""
+
+    def __init__(self) -> None:
+        self.engine, self.swift, materialize, values = map(
+            importlib.import_module,
+            ("lazyarr.engine", "lazyarr.swift_walk", "lazyarr.materialize", "lazyarr.values"),
+        )
+        self.closure, self.buffer = materialize.closure, values.Buffer.new(64)
+        self.passing: list[list[int]] = []
+        """For each segment, which of its nodes others read."""
+
+    def evaluate(self, roots: list[Any], first: bool) -> None:
+        """From a request to the plans; the `first` of several makes these."""
+        passing = iter(self.passing)
+
+        def by_plan(nodes: list[Any], roots: list[Any], *_: Any) -> None:
+            self.engine.walked(nodes, roots)
+            if first:
+                self.passing.append(self._passing(nodes))
+            for k in self.passing[-1] if first else next(passing):
+                nodes[k].done(self.buffer)
+
+        usual, self.engine._by_plan = self.engine._by_plan, by_plan
+        try:
+            self.engine.run(self.swift.pending(roots) or self.closure(roots), roots, None, None)
+        finally:
+            self.engine._by_plan = usual
+
+    @staticmethod
+    def _passing(nodes: list[Any]) -> list[int]:
+        last = nodes[-1].serial
+        readers = [[ref() for ref in node.readers or ()] for node in nodes]
+        return [k for k, each in enumerate(readers) if any(r is not None and r.serial > last for r in each)]
+
+
 class Graph:
     """A graph of so many operations, pending.  NumPy has nothing like it."""
 
@@ -100,6 +136,14 @@ class Graph:
         self.walk = importlib.import_module("lazyarr.plan").walk
         self.planning = importlib.import_module("lazyarr.planning")
         self.refuse = importlib.import_module("lazyarr.engine")._refuse
+        swift = importlib.import_module("lazyarr.swift_walk")
+        if swift.SWIFT.code is None:            # (as after many nodes)
+            importlib.import_module("lazyarr.compiler").COMPILER.load()
+            swift.SWIFT.code = swift._load(True)
+        self.engine = Engine()
+        with numpy.errstate(all="ignore"):
+            before = GRAPHS[graph](self.np, nodes)
+        self.engine.evaluate([x.storage.value for x in before], True)
         with numpy.errstate(all="ignore"):
             self.arrays = GRAPHS[graph](self.np, nodes)
         self.roots = [x.storage.value for x in self.arrays]
@@ -109,12 +153,6 @@ class Graph:
         self.segments = importlib.import_module("lazyarr.segments")
         for segment, roots in self.parts(self.pending):
             self.planning.plan_of(self.walk(segment, roots), self.refuse)
-        self.swift, self.engine = map(importlib.import_module, ("lazyarr.swift_walk", "lazyarr.engine"))
-        if self.swift.SWIFT.code is None:       # (as after many nodes)
-            importlib.import_module("lazyarr.compiler").COMPILER.load()
-            self.swift.SWIFT.code = self.swift._load(True)
-        for part in self.parts(self.pending):
-            self.engine.walked(*part)
 
     def parts(self, nodes: list[Any]) -> list[tuple[list[Any], list[Any]]]:
         """What has one plan, as the engine cuts it: nodes, and those that are asked for."""
@@ -131,11 +169,10 @@ class Graph:
             self.planning.plan_of(self.walk(segment, roots), self.refuse)
 
     def time_warm(self, module: str, graph: str, nodes: int) -> None:
-        """From the request to the plans from memory: closure, walk, lookup.
+        """From the request to the plans from memory, in a second evaluation: closure, cuts, walks, lookups.
 
-        (What passes from segment to segment would exist by then: the walk of `mixed` goes the longer way.)"""
-        for part in self.parts(self.swift.pending(self.roots)):
-            self.engine.walked(*part)
+        (Once for a graph: what passes from segment to segment exists afterwards.)"""
+        self.engine.evaluate(self.roots, False)
 
     def time_interpreted(self, module: str, graph: str, nodes: int) -> None:
         """The walk, and the plans from memory, without machine code."""

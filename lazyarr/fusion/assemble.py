@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
+from itertools import chain, groupby
+from operator import add, attrgetter
 from typing import Any, Protocol
 
 import numpy
@@ -20,6 +23,7 @@ from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_seque
 from lazyarr.fusion.crossed import crossed
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
+from lazyarr.fusion.kinds import Kinds, once
 from lazyarr.fusion.loop_strides import Call, alike, fit, strides_of
 from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift
 from lazyarr.fusion.pieces import whole_of
@@ -124,40 +128,81 @@ class Mould:
     parfors: dict[tuple[Any, ...], Parfor] = field(default_factory=dict)
     """By loops, operands, and the body where it is fitted to NumPy's strides: launches of equal parfors find
     their kernel at once."""
+    arranged: dict[tuple[Any, ...], Arranged] = field(default_factory=dict)
+    """By all that decides: groups that differ in offsets alone have one."""
 
-    def parfor(
-        self, dims: str, loops: Loops, offsets: tuple[int, ...], fold_group: int, body: list[Inst]
-    ) -> Parfor:
-        rows = zip(self.kinds, loops.strides, strict=True)
-        operands = tuple([Operand(k.char, access_class(s[-1], k.itemsize), k.role) for k, s in rows])
+    def parfor(self, a: Arranged, offsets: tuple[int, ...]) -> Parfor:
+        """The parfor of operands that begin there."""
         near: tuple[Shift, ...] = ()
-        if len(dims) > 1 and set(dims) == {"p"}:
+        if len(a.dims) > 1 and set(a.dims) == {"p"}:
             values, sizes = [s.value for s in self.sources], [k.itemsize for k in self.kinds]
-            near = shifts(operands, values, loops.strides, offsets, sizes)
-        crossing = crossed(dims, operands, loops.strides)
-        key = dims, operands, near, crossing, fold_group, None if body == self.insts else tuple(body)
-        found = self.parfors.get(key)
+            near = shifts(a.operands, values, a.loops.strides, offsets, sizes)
+        found = a.parfors.get(near)
         if found is None:
-            made = renumber(body, self.order, fold_group)
-            found = self.parfors[key] = Parfor(dims, operands, self.chars, made, near, crossing)
+            body = a.body
+            key = a.dims, a.operands, near, a.crossing, a.fold_group, None if body is None else tuple(body)
+            found = self.parfors.get(key)
+            if found is None:
+                made = renumber(self.insts if body is None else body, self.order, a.fold_group)
+                found = Parfor(a.dims, a.operands, self.chars, made, near, a.crossing)
+                self.parfors[key] = found
+            a.parfors[near] = found
         return found
+
+
+class Arranged(NamedTuple):
+    """What a mould's programs over operands that move in one way have in common, wherever these begin."""
+
+    dims: str
+    loops: Loops
+    run: int
+    fold_group: int
+    """Longest run and tree loops of a fold."""
+    body: list[Inst] | None
+    """Fitted to NumPy's strides, where that makes a difference."""
+    operands: tuple[Operand, ...]
+    crossing: str
+    parfors: dict[tuple[Shift, ...], Parfor]
+    """By what operands are to each other."""
+
+
+MAX_ARRANGED = 8
+"""Of a mould; all are forgotten when there are more."""
+
+
+_ROLE, _GEO = attrgetter("role"), attrgetter("geo")
+
+
+def _kind_of(role: str, geo: numpy.ndarray) -> Kind:
+    return Kind(element(geo), geo.itemsize, role)
+
+
+_source: Any = partial(tuple.__new__, Source)
+_inst: Any = partial(tuple.__new__, Inst)
+_call: Any = partial(tuple.__new__, Call)
+"""(The interpreter's own constructors: those of classes take three times as long.)"""
 
 
 def mould_of(a: Assembler, numbers: Mapping[int, int]) -> Mould:
     """The mould of a body; `numbers`, by identity, are those of the group's nodes and of other values."""
     insts, place = live(a.body.insts)
-    used = {i.attr for i in insts if i.op in MEMORY} | {
-        i.attr.out for i in insts if isinstance(i.attr, Reduction)
-    }
-    order = sorted(
-        (k for k in range(len(a.bindings)) if k in used), key=lambda k: a.bindings[k].role == "in"
-    )
+    ops, _, _, attrs = zip(*insts, strict=True)
+    used = {attr for op, attr in zip(ops, attrs, strict=True) if op in MEMORY}
+    if "reduce" in ops:
+        used |= {how.out for op, how in zip(ops, attrs, strict=True) if op == "reduce"}
+    order = [k for k, b in enumerate(a.bindings) if b.role != "in" and k in used]
+    order += [k for k, b in enumerate(a.bindings) if b.role == "in" and k in used]
     bindings = [a.bindings[k] for k in order]
-    scalars = (i.attr for i in insts if i.op == "scalar")
-    constants = [a.body.constants[k] for k in scalars if isinstance(k, int)]
+    constants = []
+    if "scalar" in ops:
+        constants = [a.body.constants[k] for op, k in zip(ops, attrs, strict=True) if op == "scalar"]
+    kinds: list[Kind] = []
+    for role, mine in groupby(bindings, _ROLE):
+        kinds += once(partial(_kind_of, role), [*map(_GEO, mine)])
+    values, _, _, members, inputs = zip(*bindings, strict=True) if bindings else ((),) * 5
+    sources = zip(members, inputs, map(numbers.__getitem__, map(id, values)), strict=True)
     return Mould(
-        insts, order, [Kind(element(b.geo), b.geo.itemsize, b.role) for b in bindings],
-        [Source(b.member, b.input, numbers[id(b.value)]) for b in bindings],
+        insts, order, kinds, [*map(_source, sources)],
         [(numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in constants],
         "".join(map(constant_char, constants)),
         [(place[value], member) for value, member in a.calls if value in place], tuple(a.body.rewrites),
@@ -176,15 +221,21 @@ class Filled(NamedTuple):
     calls: Sequence[Call]
 
 
-def filled(mould: Mould, group: Group, values: Sequence[Expr], geos: Sequence[numpy.ndarray]) -> Filled:
+def filled(
+    mould: Mould, group: Group, values: Sequence[Expr], geos: Sequence[numpy.ndarray], kinds: Kinds
+) -> Filled:
+    """A mould with the operands of a group, and the strides that NumPy's loops see."""
     calls, known = list[Call](), dict[Any, tuple[int, ...] | None]()
     for value, m in mould.calls:
         node = group.nodes[m]
         whole = whole_of(node)
-        kind = alike(whole)
+        form = kinds.forms.get(whole.serial)
+        kind: Any = None if form is None else kinds[form]
+        if kind is None or whole.old is not None:
+            kind = alike(whole)
         if kind not in known:
             known[kind] = strides_of(whole)
-        calls.append(Call(value, node.serial, known[kind]))
+        calls.append(_call((value, node.serial, known[kind])))
     return Filled(mould, group, values, geos, calls)
 
 
@@ -194,66 +245,98 @@ def assemble(f: Filled, arrange: Arrange, frame: Frame | None = None) -> Program
     `arrange` orders the loops of a fold."""
     mould, group = f.mould, f.group
     shape = group.shape
-    strides = [_strides(*each, shape) for each in zip(f.values, f.geos, mould.kinds, strict=True)]
-    starts = list(map(offset_of, f.geos))
-    axes = () if frame is None else frame.axes
-    moves = [tuple([s[d] for d in axes]) for s in strides]
+    strides = once(lambda geo: _strides(geo, shape), f.geos)
+    if group.fold is not None:
+        for k, value in enumerate(f.values):
+            if mould.kinds[k].role != "in" and isinstance(value.op, FOLDS):
+                strides[k] = result_strides(value, len(shape))
+    starts = once(offset_of, f.geos)
+    moves: list[tuple[int, ...]] = [()] * len(strides)
     if frame is not None:
-        shape = frame.shape
+        axes, shape = frame.axes, frame.shape
+        moves = [tuple([s[d] for d in axes]) for s in strides]
         for k, each in enumerate(frame.inside):
             for inside in each:
                 moves[k] = (0,) * len(axes)
                 extent = shape[axes[inside.level]]
                 strides[k], starts[k] = inside.within(extent, strides[k], starts[k])
-    nests, run, fold_group = _nests(group, shape, strides, arrange)
+    order = _order(group, shape)
+    key = shape, order, tuple(strides), tuple([call.strides for call in f.calls])
+    a = mould.arranged.get(key)
+    if a is None:
+        if len(mould.arranged) >= MAX_ARRANGED:
+            mould.arranged.clear()
+        a = mould.arranged[key] = _arranged(f, shape, order, strides, arrange)
+    offsets = tuple(map(add, starts, a.loops.offsets))
+    return Program(mould.parfor(a, offsets), a.loops, offsets, a.run, tuple(moves), mould.rewrites)
+
+
+def _arranged(
+    f: Filled, shape: tuple[int, ...], order: Ordered, strides: list[tuple[int, ...]], arrange: Arrange
+) -> Arranged:
+    mould = f.mould
+    nests, run, fold_group = _nests(order, shape, strides, arrange)
     body, (dims, loops) = _fitting(mould.insts, f.calls, nests, mould.order)
-    offsets = tuple(at + t for at, t in zip(starts, loops.offsets, strict=True))
-    parfor = mould.parfor(dims, loops, offsets, fold_group, body)
-    return Program(parfor, loops, offsets, run, tuple(moves), mould.rewrites)
+    rows = [*zip(mould.kinds, [s[-1] for s in loops.strides], strict=True)]
+    made = {row: Operand(row[0].char, access_class(row[1], row[0].itemsize), row[0].role) for row in {*rows}}
+    operands = tuple(map(made.__getitem__, rows))
+    return Arranged(
+        dims, loops, run, fold_group, None if body == mould.insts else body, operands,
+        crossed(dims, operands, loops.strides), {},
+    )  # fmt: skip
 
 
-Arranged = tuple[str, Loops]
+Nested = tuple[str, Loops]
 """Kinds of the loops, and the loops."""
 
+Ordered = Order | tuple[bool, ...] | int | None
+"""What of the order of iterations counts: that of a fold; along which axes; along the one that is scanned."""
 
-def _nests(
-    group: Group, shape: tuple[int, ...], strides: list[tuple[int, ...]], arrange: Arrange
-) -> tuple[list[Callable[[], Arranged]], int, int]:
-    """Ways to arrange the loops, the best first; longest run and tree loops of a fold."""
+
+def _order(group: Group, shape: tuple[int, ...]) -> Ordered:
     if group.scan is not None:
-        axis = group.scan
-        return [lambda: scanning(shape, strides, axis)], 0, 0
+        return group.scan
     if group.fold is None:
-        ordered = _ordered(group)
-        if any(ordered):
-            return [lambda: in_sequence(shape, strides, ordered)], 0, 0
-        return [
-            lambda: _parallel(lengthen(collapse(shape, strides))),
-            lambda: _parallel(collapse(shape, strides)),
-            lambda: _parallel(collapse(shape, strides, turn=False)),
-        ], 0, 0
+        return _in_order(group) if group.scatters else None
     order = fold_order(group.fold)
     assert isinstance(order, Order)
     # (NumPy's order is that of the whole array, whatever part of it is visited.)
-    part = tuple(loop._replace(extent=shape[loop.axis]) for loop in order.loops)
-    nest = arrange(order._replace(loops=part), strides)
-    loops = Loops(nest.shape, nest.strides, (0,) * len(strides))
-    return [lambda: (nest.dims, loops)], nest.run, nest.group
+    return order._replace(loops=tuple([loop._replace(extent=shape[loop.axis]) for loop in order.loops]))
 
 
-def _ordered(group: Group) -> list[bool]:
-    """Axes of the space along which elements that go to one place must go there in order."""
+def _nests(
+    order: Ordered, shape: tuple[int, ...], strides: list[tuple[int, ...]], arrange: Arrange
+) -> tuple[list[Callable[[], Nested]], int, int]:
+    """Ways to arrange the loops, the best first; longest run and tree loops of a fold."""
+    if isinstance(order, Order):
+        nest = arrange(order, strides)
+        loops = Loops(nest.shape, nest.strides, (0,) * len(strides))
+        return [lambda: (nest.dims, loops)], nest.run, nest.group
+    if isinstance(order, int):
+        return [lambda: scanning(shape, strides, order)], 0, 0
+    if order is not None:
+        return [lambda: in_sequence(shape, strides, order)], 0, 0
+    return [
+        lambda: _parallel(lengthen(collapse(shape, strides))),
+        lambda: _parallel(collapse(shape, strides)),
+        lambda: _parallel(collapse(shape, strides, turn=False)),
+    ], 0, 0
+
+
+def _in_order(group: Group) -> tuple[bool, ...] | None:
+    """Axes of the space along which elements that go to one place must go there in order, if any."""
     ops = [n.op for n in group.nodes if isinstance(n.op, Scatter) and not n.op.free]
-    return [any(op.along or op.dims[d] < 0 for op in ops) for d in range(len(group.shape))]
+    found = tuple([any(op.along or op.dims[d] < 0 for op in ops) for d in range(len(group.shape))])
+    return found if any(found) else None
 
 
-def _parallel(loops: Loops) -> Arranged:
+def _parallel(loops: Loops) -> Nested:
     return "p" * len(loops.shape), loops
 
 
 def _fitting(
-    body: list[Inst], calls: Sequence[Call], nests: list[Callable[[], Arranged]], order: list[int]
-) -> tuple[list[Inst], Arranged]:
+    body: list[Inst], calls: Sequence[Call], nests: list[Callable[[], Nested]], order: list[int]
+) -> tuple[list[Inst], Nested]:
     """The first arrangement in which NumPy's inner loops see what they see in NumPy."""
     unlike: set[int] = set()
     for nest in nests:
@@ -265,14 +348,15 @@ def _fitting(
     raise Unlike(unlike)
 
 
-def _strides(value: Expr, geo: numpy.ndarray, kind: Kind, shape: tuple[int, ...]) -> tuple[int, ...]:
+def _strides(geo: numpy.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
     """An operand's strides over the group's space."""
-    if kind.role != "in" and isinstance(value.op, FOLDS):
-        return result_strides(value, len(shape))
+    if geo.shape == shape and 1 not in shape:
+        return geo.strides
     return broadcast_strides(shape, geo.shape, geo.strides)
 
 
-MEMORY = ("load", "gather", "store", "scatter")
+MEMORY = frozenset({"load", "gather", "store", "scatter"})
+"""Instructions that say which operand they are about; a 'reduce' does so in its Reduction."""
 
 
 def uses(inst: Inst) -> tuple[int, ...]:
@@ -285,10 +369,15 @@ def uses(inst: Inst) -> tuple[int, ...]:
 
 def live(body: list[Inst]) -> tuple[list[Inst], Mapping[int, int] | range]:
     """The body without the instructions whose values nobody uses, and the new numbers of the others."""
-    needed = [i.op in EFFECTS for i in body]
+    ops, _, args, _ = zip(*body, strict=True)
+    # (Where somebody uses each value, be it a later value, all are needed: nearly always.)
+    if "reduce" not in ops and len({*chain.from_iterable(args)}) + sum(map(ops.count, EFFECTS)) == len(body):
+        return body, range(len(body))
+    needed = [op in EFFECTS for op in ops]
     for k in reversed(range(len(body))):
         if needed[k]:
-            for arg in uses(body[k]):
+            inst = body[k]
+            for arg in inst.args if inst.attr.__class__ is not Reduction else uses(inst):
                 needed[arg] = True
     if all(needed):
         return body, range(len(body))
@@ -307,15 +396,16 @@ def renumber(body: list[Inst], order: list[int], fold_group: int) -> tuple[Inst,
     scalars = 0
     number: dict[int, int] = {}         # value number of a scalar -> number of the scalar
     result = []
+    how: Any
     for k, inst in enumerate(body):
-        if inst.op in MEMORY and isinstance(inst.attr, int):
-            inst = Inst(inst.op, inst.sig, inst.args, place[inst.attr])
-        elif inst.op == "scalar":
-            inst = Inst("scalar", inst.sig, (), scalars)
+        op, sig, args, how = inst
+        if op in MEMORY:
+            inst = _inst((op, sig, args, place[how]))
+        elif op == "scalar":
+            inst = _inst((op, sig, (), scalars))
             number[k] = scalars
             scalars += 1
-        elif isinstance(inst.attr, Reduction):
-            how = inst.attr
+        elif op == "reduce":
             start = how.start if how.start < 0 else number[how.start]
             inst = inst._replace(attr=how._replace(out=place[how.out], start=start, group=fold_group))
         result.append(inst)

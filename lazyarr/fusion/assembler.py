@@ -8,6 +8,8 @@ Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` sha
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy
@@ -18,6 +20,7 @@ from lazyarr.expr import Compress, Expr, Gather, Keep, Map, Read, Reduce, Scan, 
 from lazyarr.fusion.body import Body, Lowerable
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
+from lazyarr.fusion.kinds import Kinds, once
 from lazyarr.fusion.loop_strides import is_call, is_clip
 from lazyarr.fusion.parfor import SCAN, Inst, Reduction
 from lazyarr.fusion.pieces import resumes
@@ -29,8 +32,7 @@ from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 
-@dataclass(slots=True, eq=False)
-class Binding:
+class Binding(NamedTuple):
     """Memory of one operand: the value (its buffer, at launch) and the geometry in it, over the group's
     space."""
 
@@ -71,6 +73,13 @@ MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
 
 
+_ERRORS, _VALUE = map(attrgetter, ("errors", "expr.serial"))
+
+_inst: Any = partial(tuple.__new__, Inst)
+_binding: Any = partial(tuple.__new__, Binding)
+"""(The interpreter's own constructors: those of classes take three times as long.)"""
+
+
 @dataclass(slots=True, eq=False)
 class Assembler:
     """The body of one group as it grows; operands and scalars are numbered as they are met."""
@@ -90,10 +99,12 @@ class Assembler:
 
     def bind(self, value: Expr, geo: numpy.ndarray, role: str, input: int) -> int:
         """The number of a new operand: an access of the node being assembled."""
-        self.bindings.append(Binding(value, geo, role, self.body.at, input))
-        return len(self.bindings) - 1
+        number = len(self.bindings)
+        self.bindings.append(_binding((value, geo, role, self.body.at, input)))
+        return number
 
-    def load(self, value: Expr, geo: numpy.ndarray, input: int) -> int:
+    def load(self, value: Expr, geo: numpy.ndarray | None, input: int) -> int:
+        assert geo is not None
         key = _key(value, geo)
         operand = self.loads.get(key)
         if operand is None:
@@ -102,17 +113,23 @@ class Assembler:
 
     def input(self, node: Expr, k: int, char: str) -> int:
         """The value of input `k` of a node, cast to what the loop takes."""
-        i = node.inputs[k]
-        if not isinstance(i, Read):
-            return self.body.cast(self.body.scalar((node, k)), element(i), char)
-        value, source = i.expr, element(i.geo)
-        if value.op is not None and value.epoch == self.epoch and value.index == self.group.number:
-            number = self.values[value.serial]      # (`inside`, written out: this runs for every input)
-        else:
-            geo = self.group.placed[node.serial].reads[k]
-            assert geo is not None
-            number = self.load(value, geo, k)
-        return number if source == char else self.body.cast(number, source, char)
+        return self.inputs(node, char, k)[0]
+
+    def inputs(self, node: Expr, chars: str, first: int = 0) -> tuple[int, ...]:
+        """The values of successive inputs, cast to what the loop takes."""
+        mine, epoch, body, found = self.group.number, self.epoch, self.body, list[int]()
+        for k, (i, char) in enumerate(zip(node.inputs[first:], chars, strict=False), first):
+            if i.__class__ is not Read:
+                number, source = body.scalar((node, k)), element(i)     # type: ignore[arg-type]
+            else:
+                value, geo = i.expr, i.geo
+                source = CHARS.get(id(geo.dtype)) or element(geo)
+                if value.op is not None and value.index == mine and value.epoch == epoch:
+                    number = self.values[value.serial]      # (`inside`, written out: it runs for every input)
+                else:
+                    number = self.load(value, self.group.placed[node.serial].reads[k], k)
+            found.append(number if source == char else body.cast(number, source, char))
+        return tuple(found)
 
     def inside(self, value: Expr) -> bool:
         """Does the group make it?"""
@@ -123,24 +140,40 @@ class Assembler:
         op = node.op
         assert isinstance(op, Map) and node.region is not None
         ins, _, outs = op.sig.partition("->")
-        args = tuple([self.input(node, k, c) for k, c in enumerate(ins)])
+        args = self.inputs(node, ins)
         region, made = element(node.region), ins[0]
         if op.name == "copy":
             number = args[0]
         else:
             if node.masked and flags(op.name, op.sig):
                 args = self.harmless(node, args)
-            inst, made = Inst(*self.body.one_for_one(op.name, op.sig, args), op.part), outs[op.part]
+            inst, made = _inst((*self.body.one_for_one(op.name, op.sig, args), op.part)), outs[op.part]
             number = self.body.emit(inst)
             called = is_call(inst.op, inst.sig) or is_clip(inst)
             if called and self.body.insts[number] == inst:      # no rule found an equal
                 self.calls.append((number, self.body.at))
         if not node.masked:
-            return self.body.cast(number, made, region)
+            return number if made == region else self.body.cast(number, made, region)
         mask, old = self.input(node, len(node.inputs) - 1, "?"), self.old(node)
         if flags("copy", f"{made}->{region}"):
             number = self.choose(mask, number, self.constant(made, 1), made)
         return self.choose(mask, self.body.cast(number, made, region), old, region)
+
+    def operation(self, node: Expr, how: Usual) -> int:
+        """The same of a node that computes a whole result of arrays: nothing is cast."""
+        args: Any = tuple(map(self.values.get, map(_VALUE, node.inputs)))
+        if None in args:
+            reads, inputs = self.group.placed[node.serial].reads, node.inputs
+            args = tuple([
+                self.load(inputs[k].expr, reads[k], k) if x is None else x      # type: ignore[union-attr]
+                for k, x in enumerate(args)
+            ])  # fmt: skip
+        name, sig, part, called = how
+        inst = _inst((name, sig, args, part))
+        number = self.body.emit(inst)
+        if called and self.body.insts[number] == inst:      # no rule found an equal
+            self.calls.append((number, self.body.at))
+        return number
 
     def choose(self, mask: int, yes: int, no: int, char: str) -> int:
         return self.body.emit(Inst("where", f"?{char}{char}->{char}", (mask, yes, no), 0))
@@ -259,13 +292,13 @@ class Assembler:
         """Keep elements; what is read for nothing else is moved as so many bytes."""
         char = self.packed(node)
         assert node.region is not None
-        self.bindings[-1].geo = node.region.view(char)
+        self.bindings[-1] = self.bindings[-1]._replace(geo=node.region.view(char))
 
     def keep(self, node: Expr) -> None:
         """The same; the region has other things besides."""
         char = self.packed(node)
         assert node.region is not None
-        self.bindings[-1].geo = fresh(node.region.shape, numpy.dtype(char))
+        self.bindings[-1] = self.bindings[-1]._replace(geo=fresh(node.region.shape, numpy.dtype(char)))
 
     def packed(self, node: Expr) -> str:
         """What both fold, and as which type."""
@@ -313,30 +346,69 @@ class Terms(NamedTuple):
     lowerable: Lowerable
     literal: bool
     """Constants and error states are what they are at every run."""
+    kinds: Kinds
+    """Of the nodes of the evaluation."""
+
+
+class Usual(NamedTuple):
+    """What nodes of a kind say that compute whole results of arrays, where nothing is cast."""
+
+    name: str
+    sig: str
+    part: int
+    called: bool
+    """Does it depend on strides (`Assembler.calls`)?"""
+
+
+class _Usual(dict[int | None, Usual | None]):
+    """By number of a form; None for what is assembled otherwise."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.of_kind: dict[int, Usual | None] = {}
+        self[None] = None
+
+    def __missing__(self, form: int) -> Usual | None:
+        kind = self.terms.kinds[form]
+        if kind not in self.of_kind:
+            self.of_kind[kind] = self._usual(kind)
+        found = self[form] = self.of_kind[kind]
+        return found
+
+    def _usual(self, kind: int) -> Usual | None:
+        found = self.terms.kinds.operation(kind)
+        if found is None or found.name in self.terms.rules.untyped:
+            return None
+        return Usual(*found, is_call(*found[:2]) or is_clip(Inst(*found[:2])))
 
 
 def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembler:
     """The body of a group, with all that it loads and stores."""
-    quiet = terms.literal and all(ignores(node.errors) for node in group.nodes)
-    a = Assembler(group, epoch, Body(*terms), quiet)
+    ignored = once(lambda errors: terms.literal and ignores(errors), [*map(_ERRORS, group.nodes)])
+    a = Assembler(group, epoch, Body(terms.rules, terms.lowerable, terms.literal), all(ignored))
+    usual, form_of = _Usual(terms), terms.kinds.forms.get
     stores: list[Inst] = []
     folds = {Reduce: a.reduce, Tally: a.tally, Keep: a.keep, Compress: a.compress}
     values = {Map: a.map, Gather: a.gather, Scan: a.scan}
-    for a.body.at, node in enumerate(group.nodes):
-        a.body.ignores = terms.literal and ignores(node.errors)
-        kind = type(node.op)
-        if kind in folds:
-            folds[kind](node)
-            continue
-        if kind is Scatter:
-            stores.append(a.scatter(node))
-            continue
-        number = a.values[node.serial] = values[kind](node)
-        if node.serial in stored:
-            region = group.placed[node.serial].region
-            stores.append(Inst("store", element(region), (number,), a.bind(node, region, "out", REGION)))
-    for store in stores:
-        a.body.effect(store)
+    for a.body.at, (node, a.body.ignores) in enumerate(zip(group.nodes, ignored, strict=True)):
+        serial = node.serial
+        how = usual[form_of(serial)]
+        if how is None:
+            kind = type(node.op)
+            if kind in folds:
+                folds[kind](node)
+                continue
+            if kind is Scatter:
+                stores.append(a.scatter(node))
+                continue
+            number = values[kind](node)
+        else:
+            number = a.operation(node, how)
+        a.values[serial] = number
+        if serial in stored:
+            region = group.placed[serial].region
+            stores.append(_inst(("store", element(region), (number,), a.bind(node, region, "out", REGION))))
+    a.body.effects(stores)
     for rule in terms.rules.parfor:
         a.rewrite(rule)
     return a

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy
 
+from lazyarr import switches
 from lazyarr.dtypes import char_of
-from lazyarr.fusion.matching import Entry, match
+from lazyarr.fusion.matching import Entry, match, may_match
 from lazyarr.fusion.parfor import EFFECTS, Inst, Reduction, result_char
 from lazyarr.fusion.program import NUMBERING, Constant, Rewritten
 from lazyarr.fusion.registry import Active
@@ -63,21 +64,23 @@ class Body:
 
     def emit(self, inst: Inst) -> int:
         """The number of an instruction's value."""
-        number = None if is_off("numbering") else self.numbers.get(inst)
+        rules, insts, numbers = self.rules, self.insts, self.numbers
+        number = None if switches.OFF and is_off("numbering") else numbers.get(inst)
         if number is not None:
             if inst.op not in UNSAID:
                 self.rewrites.append(Rewritten(NUMBERING, inst.op, self.at))
             self.hear(number)
             return number
-        entries = self.rules.typed.get(inst.op)
-        number = None if entries is None else self.rewritten(inst, entries)
-        if number is None:
-            number = len(self.insts)
-            self.insts.append(inst)
+        for entry in rules.typed.get(inst.op, ()):
+            if may_match(entry, inst.args, insts) and (number := self.rewritten(inst, entry)) is not None:
+                break
+        else:
+            number = len(insts)
+            insts.append(inst)
             self.members.append(self.at)
-        if self.rules.flagless:
+        if rules.flagless:
             self.hear(number)
-        self.numbers[inst] = number
+        numbers[inst] = number
         return number
 
     def hear(self, number: int) -> None:
@@ -88,6 +91,11 @@ class Body:
         """An instruction without a value."""
         self.insts.append(inst)
         self.members.append(self.at)
+
+    def effects(self, insts: Sequence[Inst]) -> None:
+        """The same of several, which come last."""
+        self.insts += insts
+        self.members += [self.at] * len(insts)
 
     def scalar(self, constant: Constant) -> int:
         self.constants.append(constant)
@@ -107,20 +115,19 @@ class Body:
         value = found[0].inputs[found[1]]
         return value if self.literal and isinstance(value, numpy.generic) else None
 
-    def rewritten(self, inst: Inst, entries: Sequence[Entry]) -> int | None:
-        """The value that the first rule that applies gives in the place of an instruction."""
-        for entry in entries:
-            try:
-                found = self.found(entry, inst)
-            except Exception as error:          # of the program's own functions
-                _tell(error, entry.rule)
-                raise
-            if found is not None and all(map(self.can_be, found[0])):
-                steps, leaves = found
-                number = self.build(entry.rule.name, steps, leaves)
-                self.rewrites.append(Rewritten(entry.rule.name, inst.op, self.at, _instead(steps)))
-                return number
-        return None
+    def rewritten(self, inst: Inst, entry: Entry) -> int | None:
+        """The value that a rule gives in the place of an instruction, if it applies."""
+        try:
+            found = self.found(entry, inst)
+        except Exception as error:              # of the program's own functions
+            _tell(error, entry.rule)
+            raise
+        if found is None or not all(map(self.can_be, found[0])):
+            return None
+        steps, leaves = found
+        number = self.build(entry.rule.name, steps, leaves)
+        self.rewrites.append(Rewritten(entry.rule.name, inst.op, self.at, _instead(steps)))
+        return number
 
     def found(self, entry: Entry, inst: Inst) -> Found | None:
         """What a rule puts in the place of an instruction, if it applies."""

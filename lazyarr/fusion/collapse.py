@@ -121,8 +121,5 @@ def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]], turn: boo
                 merged[-1] = outer_n * n, column
                 continue
         merged.append((n, column))
-    return Loops(
-        tuple(n for n, _ in merged),
-        tuple(tuple(column[k] for _, column in merged) for k in range(len(strides))),
-        tuple(offsets),
-    )
+    rows = zip(*[column for _, column in merged], strict=True)
+    return Loops(tuple([n for n, _ in merged]), tuple(rows), tuple(offsets))

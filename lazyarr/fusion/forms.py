@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lazyarr import switches
-from lazyarr.expr import Expr
+from lazyarr.expr import Expr, Gather, Scatter
 from lazyarr.fusion.alias import Memory, injective
 from lazyarr.fusion.group import Placed, region_of, space
 from lazyarr.fusion.structure import Tokens
@@ -31,22 +31,44 @@ class Form(NamedTuple):
 
 
 class Forms:
-    """Forms of nodes: asked once for all that are alike."""
+    """Forms of nodes: asked once for all that are alike; once for all of a kind, but for where these read and
+    write."""
 
-    __slots__ = ("refuse", "tokens", "memory", "single", "known")
+    __slots__ = ("refuse", "kinds", "numbers", "memory", "single", "known", "of_kind")
 
     def __init__(self, refuse: Refuse, tokens: Tokens, memory: Memory) -> None:
-        self.refuse, self.tokens, self.memory = refuse, tokens, memory
+        self.refuse, self.kinds, self.memory = refuse, tokens.kinds, memory
         self.single = tokens.odd or bool(switches.OFF)
         """Nodes that are alike may be refused for themselves."""
+        self.numbers = tokens.kinds.forms
+        """By serial of a node."""
         self.known: dict[int, Form] = {}
+        """By number; of nodes that are alike."""
+        self.of_kind: dict[int, tuple[str | None, tuple[int, ...], bool]] = {}
+        """All of them but `plain`."""
 
     def of(self, node: Expr) -> Form:
-        number = self.tokens.forms[node.serial]
-        found = None if self.single else self.known.get(number)
+        """The form of a node, which may be `known`."""
+        number = self.numbers[node.serial]
+        found = self.known.get(number)
         if found is None:
-            why = self.refuse(node, self.memory)
-            twice = node.old is not None and not injective(region_of(node))
-            plain = Placed.plainly(node, self.tokens.one)
-            found = self.known[number] = Form(why, space(node), plain, twice)
+            kind = self.kinds[number]
+            told = None if self.single else self.of_kind.get(kind)
+            if told is None:
+                twice = node.old is not None and not injective(region_of(node))
+                told = self.of_kind[kind] = self.refuse(node, self.memory), space(node), twice
+            why, shape, twice = told
+            found = Form(why, shape, self.plain(node, number), twice)
+            if not self.single:
+                self.known[number] = found
         return found
+
+    def plain(self, node: Expr, form: int) -> Placed:
+        """A node's accesses over its own space, with one geometry for all that are alike."""
+        kinds = self.kinds
+        geos, key = kinds.geos, kinds.told[form]
+        if node.op.__class__ in (Gather, Scatter):
+            place = kinds.place
+            return Placed.plainly(node, lambda geo: geos[place[id(geo)]])
+        reads = tuple([geos[x] if x.__class__ is int else None for x in key[kinds.heads :]])
+        return Placed(reads, geos[key[0]])

@@ -12,6 +12,8 @@ A `clip` that kernels write themselves is `within` where NumPy's loop sees both 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any
 
 import numpy
 
@@ -99,19 +101,25 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
         return list(body), set()
     lone = not any(rows.values())
     still = _still(body, rows)
+    known: dict[tuple[Any, ...], list[bool] | None] = {}
     wanted: dict[int, list[bool]] = {}
     still_bounds: dict[int, bool] = {}
     unlike: set[int] = set()
     for call in calls:
         inst = body[call.value]
-        if is_clip(inst):
+        if inst.op == "clip" and is_clip(inst):
             between = call.strides is not None and call.strides[1] == call.strides[2] == 0
             if still_bounds.setdefault(call.value, between) != between:
                 unlike.add(call.serial)
             continue
         dense = None
-        if call.strides is not None and is_near(inst.op, inst.sig, call.strides):
-            dense = _dense_arguments(inst, body, call.strides, rows, still, lone)
+        if call.strides is not None:
+            got = _got(inst, body, rows, still, lone)
+            key = inst.op, inst.sig, call.strides, got
+            if key not in known:
+                near = is_near(inst.op, inst.sig, call.strides)
+                known[key] = _dense_arguments(inst, call.strides, got) if near else None
+            dense = known[key]
         if dense is None or wanted.setdefault(call.value, dense) != dense:
             unlike.add(call.serial)
     if any(still_bounds.values()):
@@ -119,9 +127,14 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
     return _with_dense(body, wanted), unlike
 
 
+_OP = attrgetter("op")
+
+
 def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
     """Which values do not vary along the innermost loop."""
     still: list[bool] = []
+    if all(rows.values()) and "scalar" not in map(_OP, body):
+        return [False] * len(body)
     for inst in body:
         if inst.op in ("load", "gather"):
             assert isinstance(inst.attr, int)
@@ -134,25 +147,33 @@ def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
     return still
 
 
-def _dense_arguments(
-    inst: Inst, body: Sequence[Inst], strides: Sequence[int], rows: Mapping[int, int],
-    still: Sequence[bool], lone: bool,
-) -> list[bool] | None:
-    """Which arguments must be made contiguous; None if that does not give NumPy's strides."""
-    once = all(still[a] for a in inst.args)
-    dense = []
-    for a, stride in zip(inst.args, strides, strict=False):
-        source = body[a]
-        size = PLAIN[result_char(source)].itemsize
+def _got(
+    inst: Inst, body: Sequence[Inst], rows: Mapping[int, int], still: Sequence[bool], lone: bool
+) -> tuple[int | None, ...]:
+    """The strides that a loop would see in its arguments; None where these are computed side by side."""
+    args, found = inst.args, list[int | None]()
+    once = True
+    for a in args:                              # (no comprehension: that is a function, for each call)
+        once = once and still[a]
+    for a in args:
+        op, attr = body[a].op, body[a].attr
         if once:
-            got = 0 if lone or source.op == "scalar" else size
+            found.append(0 if lone or op == "scalar" else None)
         elif still[a]:
-            got = 0
-        elif source.op == "load" and isinstance(source.attr, int):
-            got = rows[source.attr]
+            found.append(0)
         else:
-            got = size
-        alike = _class(got, size) == _class(stride, size)
+            found.append(rows[attr] if op == "load" and isinstance(attr, int) else None)
+    return tuple(found)
+
+
+def _dense_arguments(
+    inst: Inst, strides: Sequence[int], seen: Sequence[int | None]
+) -> list[bool] | None:  # fmt: skip
+    """Which arguments must be made contiguous; None if that does not give NumPy's strides."""
+    dense = []
+    for char, stride, got in zip(inst.sig, strides, seen, strict=False):
+        size = PLAIN[char].itemsize
+        alike = _class(size if got is None else got, size) == _class(stride, size)
         if not alike and _class(stride, size) != "u":
             return None
         dense.append(not alike)

@@ -2,7 +2,7 @@
 
 In:  an instruction, the body so far, the constants that its scalars are.   Out: `Match`, or None.
 Rules are compared with an instruction only if they have its op at the root (`registry`); of these most are
-rejected by the op of one operand (`Entry.first`).
+rejected by the op of one operand, or because two that are to be one are not (`may_match`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ class Entry(NamedTuple):
     pattern: Any
     first: tuple[tuple[int, str], ...]
     """Operands of the root that must be made by an op."""
+    same: tuple[tuple[int, int], ...]
+    """Operands of the root that must be one."""
     chars: frozenset[str]
     """Types of the result for which it holds."""
     dropped: tuple[str, ...]
@@ -47,12 +49,17 @@ ConstantOf = Callable[[Inst], numpy.generic | None]
 
 def entry_of(rule: AnyRewrite, pattern: Any, replacement: Any, kinds: str) -> Entry:
     """How to look for a pattern; of a `Rewrite`, which looks for itself, it is None."""
-    first = () if pattern is None else tuple(
-        (k, str(part[0])) for k, part in enumerate(map(_bare, pattern[1:]))
+    parts = () if pattern is None else pattern[1:]
+    first = tuple(
+        (k, str(part[0])) for k, part in enumerate(map(_bare, parts))
         if isinstance(part, tuple) and part[0] != CONSTANT
     )
+    same = tuple(
+        (parts.index(part), k) for k, part in enumerate(parts)
+        if isinstance(part, str) and parts.index(part) < k
+    )
     chars = frozenset(c for c, row in PLAIN.items() if row.kind in kinds)
-    return Entry(rule, pattern, first, chars, () if pattern is None else _dropped(pattern, replacement))
+    return Entry(rule, pattern, first, same, chars, () if pattern is None else _dropped(pattern, replacement))
 
 
 def _bare(part: Pattern) -> Pattern:
@@ -69,12 +76,19 @@ def _dropped(pattern: Pattern, replacement: Any) -> tuple[str, ...]:
     return tuple(n for n in dict.fromkeys(names(pattern)) if n not in kept)
 
 
+def may_match(entry: Entry, args: Sequence[int], body: Sequence[Inst]) -> bool:
+    """Are an instruction's operands, as far as can be seen at once, what a rule asks for?"""
+    for j, k in entry.same:                     # (no comprehension: that is a function, for each instruction)
+        if k >= len(args) or args[j] != args[k]:
+            return False
+    found = True
+    for k, op in entry.first:
+        found = found and k < len(args) and body[args[k]].op == op
+    return found
+
+
 def match(entry: Entry, inst: Inst, body: Sequence[Inst], constant: ConstantOf) -> Match | None:
     """Bind the names of a pattern to value numbers, or None.  Iterative: patterns may be deep."""
-    args = inst.args
-    for k, op in entry.first:
-        if k >= len(args) or body[args[k]].op != op:
-            return None
     bound: dict[str, int] = {}
     inner: list[int] = []
     todo: list[tuple[Any, int]] = []

@@ -17,6 +17,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import field
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy
@@ -159,11 +160,11 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
     groups: list[Group] = []
     stored, passing = {n.serial for n in nodes if n.serial in asked}, set[int]()
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
-    for k, node in enumerate(nodes if order is None else order):
+    places = repeat(None) if terms.places is None else terms.places
+    for node, place in zip(nodes if order is None else order, places, strict=False):
         if isinstance(node, Unit):
             _enter_unit(node, groups, last_reader, epoch, stored, memory)
             continue
-        place = None if terms.places is None else terms.places[k]
         op, old = node.op, node.old
         key = node if old is None else memory.key(node)
         group, placed, loads = _place(node, key, groups, last_reader, epoch, terms, place)
@@ -266,25 +267,24 @@ def _place(
     """The group in whose loops a node runs, perhaps a new one, and how they see it; `key` is its buffer's.
 
     Where `known` says which, it is that one."""
-    needed: list[int] = []
-    """The groups that make what it needs."""
     floor = -1                                  # the last group that must not run after it
     for i in node.inputs:
         if i.__class__ is Read:
             value = i.expr
-            if value.epoch == epoch and value.op is not None:
-                needed.append(value.index)
-                if value.index > floor:
-                    floor = value.index
-    old, memory = node.old, terms.memory
-    if old is not None and old.op is not None and old.epoch == epoch:
-        needed.append(old.index)
-        floor = max(floor, old.index)
-    own, shape, plain, twice = terms.forms.of(node)
+            if value.epoch == epoch and value.op is not None and value.index > floor:
+                floor = value.index
+    old, memory, forms = node.old, terms.memory, terms.forms
+    if old is not None and old.op is not None and old.epoch == epoch and old.index > floor:
+        floor = old.index
+    maker = floor                               # (the last group that makes what it needs)
+    own, shape, plain, twice = forms.known.get(forms.numbers[node.serial]) or forms.of(node)
     if old is None:
         edge = False
-        if groups and own is None and known is None and terms.usual:
-            group = groups[floor]               # (the latest, if it needs none)
+        first = floor if known is None else known       # (-1: the latest, if it needs none)
+        if own is None and terms.usual and groups and (known is None or floor <= known >= 0) and (
+            first < len(groups)
+        ):
+            group = groups[first]
             if group.usual and group.shape == shape and len(group.nodes) < MAX_NODES:
                 loads = _usual(node, plain, group, epoch)
                 if loads is not None:
@@ -309,7 +309,7 @@ def _place(
             latest = floor == len(groups) - 1 and terms.look_back > 0
             tried = groups[-1:] if latest else _candidates(groups, floor, terms.look_back)
         for group in tried:
-            link = _link(node, plain, group, epoch) if group.number in needed else None
+            link = _link(node, plain, group, epoch) if group.number <= maker else None
             if refusals and link is None and shape != group.shape:
                 continue                    # no view leads there
             found = _join(node, shape, plain, edge, link, group, epoch, terms)
@@ -335,16 +335,17 @@ def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:
     kind = node.op.__class__
     if kind is not Map and (kind is not Reduce or group.fold is not None or node.op.masked):  # type: ignore[union-attr]
         return None
-    number, loads = group.number, []
+    number, loads, made = group.number, [], group.placed
     for i, geo in zip(node.inputs, plain.reads, strict=True):
         if geo is None:
             continue
         value = i.expr                          # type: ignore[union-attr]
-        if value.epoch != epoch or value.index != number or value.op is None:
+        op = value.op
+        if op is None or value.index != number or value.epoch != epoch:
             loads.append((value, geo))
         elif not (
-            isinstance(value.op, ELEMENTWISE)
-            and (geo is (made := group.placed[value.serial].region) or same(geo, made))
+            (op.__class__ is Map or isinstance(op, ELEMENTWISE))
+            and (geo is (region := made[value.serial].region) or same(geo, region))
         ):
             return None
     return loads

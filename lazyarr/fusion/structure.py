@@ -20,18 +20,16 @@ import numpy
 from lazyarr import switches
 from lazyarr.dtypes import CHARS, char_of
 from lazyarr.error_state import ignores
-from lazyarr.expr import Expr, Map, Read, Reduce, Scan
+from lazyarr.expr import Expr, Read, Reduce
 from lazyarr.fusion.assemble import Arrange, Filled, Frame, assemble
 from lazyarr.fusion.fold import fold_order
 from lazyarr.fusion.group import Group
+from lazyarr.fusion.kinds import Key, Kinds
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import NONE, Active
 from lazyarr.geometry import FRESH, GHOSTS, address
 from lazyarr.records import dataclass
 from lazyarr.reduce_order import DECIDED_EARLY, Order
-
-Key = tuple[Any, ...]
-
 
 _OP, _INPUTS, _REGION, _OLD = map(attrgetter, ("op", "inputs", "region", "old"))
 _COVERS, _MASKED, _SERIAL = map(attrgetter, ("covers", "masked", "serial"))
@@ -66,43 +64,6 @@ class Numbers(dict[Expr, int]):
         return number
 
 
-SHAPELESS = (Map, Reduce, Scan)
-"""Ops of which no extent becomes a number in the body."""
-
-
-class Bare(dict[int, tuple[Key, list[tuple[Any, int, int]], bool]]):
-    """What of a form has no extents in it, by number: all but its geometries; what these are but for extents;
-    and whether no extent becomes a number in the body either."""
-
-    def __init__(
-        self, shared: dict[int, numpy.ndarray], places: list[Any], forms: list[Key], heads: int
-    ) -> None:
-        self.shared, self.places, self.forms, self.heads = shared, places, forms, heads
-        self.numbers, self.visits = Numbering(), dict[int, tuple[Any, int, int]]()
-
-    def __missing__(self, form: int) -> tuple[Key, list[tuple[Any, int, int]], bool]:
-        key = self.forms[form]
-        region, said, inputs = key[0], key[1 : self.heads], key[self.heads :]
-        rest = *said, *[None if i.__class__ is int else i for i in inputs]
-        geos = [self._visited(i) for i in (*inputs, region) if i.__class__ is int]
-        found = self[form] = rest, geos, isinstance(key[1], SHAPELESS)
-        return found
-
-    def _visited(self, place: int) -> tuple[Any, int, int]:
-        """Of a geometry: its type and number of axes, and numbers for what it is and for the elements that it
-        visits, whatever its axes of length 1 are."""
-        found = self.visits.get(place)
-        if found is None:
-            said = self.places[place]
-            shape, strides, char, offset = said if said.__class__ is tuple else by_contents(self.shared[said])
-            told = shape, strides, char, offset
-            if 1 in shape:
-                strides = tuple([s for s, n in zip(strides, shape, strict=True) if n > 1])
-            seen = shape, strides, offset, char
-            found = self.visits[place] = (char, len(shape)), self.numbers[told], self.numbers[seen]
-        return found
-
-
 @dataclass(slots=True, eq=False, repr=False)
 class Tokens:
     """What keys say of nodes, as long as the nodes live.  (Nobody may print geometries.)"""
@@ -122,13 +83,14 @@ class Tokens:
     """Of how many of those geometries it is known whether all are aligned, and whether they are."""
     _known: dict[int, Any] = field(default_factory=dict)
     """By identity, what is said of the nodes' geometries: they hold these."""
-    _ones: dict[Any, numpy.ndarray] = field(default_factory=dict)
-    """By what is said of them: the first such geometry."""
-    forms: dict[int, int] = field(default_factory=dict)
-    """By serial of a node: a number for what it is by itself, whatever its inputs are: for all that is said
-    of it but which values it needs and whether it is stored.  Of the nodes of which `tell` was asked."""
-    bare: Bare = field(default_factory=lambda: Bare({}, [], [], 0))
-    """What of a form has no extents in it, by number."""
+    _geos: list[numpy.ndarray] = field(default_factory=list)
+    """These, in the same order."""
+    saying: slice = slice(0)
+    """Where among the tokens that `of` found it is said of all geometries what they are."""
+    _visited: list[int] = field(default_factory=list)
+    """By identity, the geometries of all reads, input by input, then those of all regions."""
+    kinds: Kinds = field(default_factory=lambda: Kinds((), ()))
+    """What each node is by itself, of those of which `tell` was asked."""
     bridged: bool = False
     """Some memory is somebody else's."""
 
@@ -148,12 +110,13 @@ class Tokens:
         inputs: list[Any] = [*chain.from_iterable(given)]
         reads = [i for i in inputs if i.__class__ is Read]
         geos = [*map(_GEO, reads), *map(_REGION, nodes)]
-        seen = [*map(id, geos)]
+        seen = self._visited = [*map(id, geos)]
         self._see(seen, geos)
         parts: list[Any] = [
             bytes(stored), *ops, *map(len, given), *map(type, inputs),      # (a type says a constant's dtype)
             *map(numbers.__getitem__, map(_EXPR, reads)), *map(self._known.__getitem__, seen),
         ]  # fmt: skip
+        self.saying = slice(len(parts) - len(seen), len(parts))
         early = False
         for op in ops:
             if op.__class__ is Reduce:
@@ -183,10 +146,11 @@ class Tokens:
 
     def _see(self, ids: Iterable[int], geos: Iterable[numpy.ndarray]) -> None:
         """Note what is said of geometries: one that arrays share goes by its identity."""
-        known, add = self._known, self._others.append
+        known, add, every = self._known, self._others.append, self._geos.append
         for i, geo in dict(zip(ids, geos, strict=True)).items():
             if i in known:
                 continue
+            every(geo)
             if i in FRESH:
                 self.pins.append(geo)
                 self.shared[i] = geo
@@ -204,37 +168,42 @@ class Tokens:
             self._aligned = len(self._others), aligned
         return self._foreign or not aligned
 
-    def one(self, geo: numpy.ndarray) -> numpy.ndarray:
-        """Of all geometries of nodes of which the same is said, one."""
-        return self._ones.setdefault(self._known[id(geo)], geo)
-
     def tell(self, nodes: Sequence[Expr]) -> None:
-        """Number the forms of all nodes whose tokens these are.
+        """Number what all nodes whose tokens these are are by themselves.
 
         (One kind of token comes after the other, as in `of`.)"""
-        if self.forms:
+        if self.kinds.forms:
             return
-        places, rules, literal = Numbering(), self.rules, self.literal
-        where = dict(zip(self._known, map(places.__getitem__, self._known.values()), strict=True))
+        rules, literal, shared = self.rules, self.literal, self.shared
+        kinds = self.kinds = Kinds(self._geos, [
+            by_contents(shared[said]) if said.__class__ is int else said for said in self._known.values()
+        ])  # fmt: skip
         ops, given = [*map(_OP, nodes)], [*map(_INPUTS, nodes)]
-        inputs: list[Any] = [
-            where[id(i.geo)] if i.__class__ is Read else i.dtype.char for i in chain.from_iterable(given)
-        ]
-        if rules.numbers and literal:
-            each = zip(inputs, chain.from_iterable(given), strict=True)
-            inputs = [x if x.__class__ is int else (x, rules.seen(i)) for x, i in each]
+        inputs: list[Any] = [*chain.from_iterable(given)]
+        places = [*map(kinds.place.__getitem__, self._visited)]
+        regions = places[len(places) - len(nodes) :]
+        if len(regions) + len(inputs) == len(places):           # (no constants)
+            inputs = places
+        else:
+            at, seen = iter(places), rules.seen if rules.numbers and literal else None
+            inputs = [
+                next(at) if i.__class__ is Read else i.dtype.char if seen is None else (i.dtype.char, seen(i))
+                for i in inputs
+            ]  # fmt: skip
         new = map(is_, map(_OLD, nodes), repeat(None))
-        regions = map(where.__getitem__, map(id, map(_REGION, nodes)))
-        kinds: list[Any] = [regions, ops, new, map(_COVERS, nodes), map(_MASKED, nodes)]
+        heads: list[Any] = [regions, ops, new, map(_COVERS, nodes), map(_MASKED, nodes)]
         initial = [op.initial if op.__class__ is Reduce else None for op in ops]
         if initial.count(None) < len(ops):
-            kinds.append([None if x is None else x.tobytes() for x in initial])
+            heads.append([None if x is None else x.tobytes() for x in initial])
         if rules.flagless:
-            kinds.append([literal and ignores(node.errors) for node in nodes])
-        at, known, said = iter(inputs), Numbering(), zip(*kinds, strict=True)
-        keys = [(*mine, *islice(at, n)) for mine, n in zip(said, map(len, given), strict=True)]
-        self.forms = dict(zip(map(_SERIAL, nodes), map(known.__getitem__, keys), strict=True))
-        self.bare = Bare(self.shared, [*places], [*known], len(kinds))
+            heads.append([literal and ignores(node.errors) for node in nodes])
+        counts = [*map(len, given)]
+        if counts.count(counts[0]) == len(counts):              # (all have as many inputs)
+            keys = [*zip(*heads, *[inputs[k :: counts[0]] for k in range(counts[0])], strict=False)]
+        else:
+            at, said = iter(inputs), zip(*heads, strict=True)
+            keys = [(*mine, *islice(at, n)) for mine, n in zip(said, counts, strict=True)]
+        kinds.enter(map(_SERIAL, nodes), keys, len(heads))
 
     def places(self) -> Iterable[Any]:
         """What was said of geometries, in the order in which they were met, each once."""
@@ -255,23 +224,26 @@ def structure_of(
 ) -> tuple[Key, Key, list[Expr]]:
     """What the nodes of a group are, of which some are stored; which values they need, by the numbers that
     these have in the group; and those of others among these.  The first two are the group's key."""
-    nodes, known = group.nodes, tokens.forms
+    nodes, known = group.nodes, tokens.kinds.forms
     forms: list[int] = []
     links: list[Any] = [*stored]
     needed: list[Expr] = []
     numbers: dict[int, int] = {}
     for node in nodes:                              # (no function for each: most groups have few nodes)
-        numbers[node.serial] = len(forms)
-        forms.append(known[node.serial])
+        serial = node.serial
+        numbers[serial] = len(forms)
+        forms.append(known[serial])
     for node in nodes:
         for i in node.inputs:
             if i.__class__ is Read:
                 value = i.expr
-                k = numbers.get(value.serial)
-                if k is None:
+                serial = value.serial
+                if serial in numbers:
+                    links.append(numbers[serial])
+                else:
                     needed.append(value)
-                    k = numbers[value.serial] = -len(needed)
-                links.append(k)
+                    numbers[serial] = -len(needed)
+                    links.append(-len(needed))
         old = node.old
         if old is not None:                         # (which the node's form says)
             while old is not None and old.op is not None and id(old) not in live:
@@ -306,15 +278,11 @@ def form_of(group: Group, forms: Key, links: Key, tokens: Tokens) -> Key | None:
     of length 1 make a difference.)"""
     if group.bridged or switches.OFF:
         return None
-    bare = [*map(tokens.bare.__getitem__, forms)]
-    if not all(shapeless for *_, shapeless in bare):
+    kinds = tokens.kinds
+    mine = [*map(kinds.__getitem__, forms)]
+    if not all(map(kinds.shapeless.__getitem__, mine)):
         return None
-    told = [geo for _, geos, _ in bare for geo in geos]
-    form: list[Any] = [
-        links, *[rest for rest, *_ in bare], *[kind for kind, *_ in told],
-        *map(Numbering().__getitem__, [what for _, what, _ in told]),
-        *map(Numbering().__getitem__, [seen for *_, seen in told]),
-    ]  # fmt: skip
+    form: list[Any] = [links, *map(kinds.bare.__getitem__, mine), *kinds.visits(forms)]
     for node in group.nodes if group.fold is not None else ():
         if node.op.__class__ is Reduce:
             order = fold_order(node)

@@ -119,6 +119,33 @@ def test_a_segment_ends_where_the_loop_begins_anew() -> None:
         assert all(len(segment) % turn == 0 for segment in cut)
 
 
+def fewest(nodes: list[Any]) -> int:
+    """After how many nodes the fewest bytes pass, looked at one by one."""
+    near = nodes[segments.LEAST - segments.SPREAD // 4 : segments.LEAST + segments.SPREAD]
+    passing = [0] * len(near)
+    for k, node in enumerate(near):
+        readers = [reader for ref in node.readers or () if (reader := ref()) is not None]
+        if readers:
+            for at in range(k + 1, len(near)):
+                passing[at] += node.nbytes * (near[at].serial <= readers[-1].serial)
+    last = len(near) - segments.SPREAD
+    return segments.LEAST + min(range(segments.SPREAD), key=lambda k: passing[last + k])
+
+
+def test_a_segment_ends_where_the_fewest_bytes_pass() -> None:
+    rng, known = numpy.random.default_rng(4), [lazyarr.array(given((4,), k)) for k in range(8)]
+    for first, second, size in rng.integers(1, 9, (3000, 3)):
+        x = known[-first][:size] * 2 if size < 4 else known[-first] + known[-second]
+        known.append(known[-second] - x.sum(keepdims=True) if size < 4 else x)
+        if size == 6:
+            known[-first] + 1                           # (a reader that is gone)
+    nodes = closure([x.storage.value for x in known])
+    most = len(nodes) - segments.LEAST - segments.SPREAD
+    assert most > 1000
+    for begin in range(0, most, 500):
+        assert segments._end(nodes[begin:]) == fewest(nodes[begin:])
+
+
 def test_two_thousand_nodes_have_one_plan() -> None:
     x = lazyarr.array(given((4,)))
     for _ in range(segments.MOST):

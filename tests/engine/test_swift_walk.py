@@ -28,7 +28,7 @@ from lazyarr.swift_walk import LEAST, SWIFT, look, note, pending
 from lazyarr.values import LEDGER
 from lazyarr.walk_ir import LAST, Answer, Head
 from tests.engine.test_keys import BUILDS, lent
-from tests.engine.test_planning_grows import MOST, calls, unbounded
+from tests.engine.test_planning_grows import MOST, calls, mixed, unbounded
 
 assert unbounded                        # (a fixture: no evaluation because much is pending)
 
@@ -64,6 +64,14 @@ def compared(arrays):
     if looked is not None:
         assert looked.stored == bytes(w.stored) and looked.leaves == w.leaves
     return mine, w.key, None if looked is None else looked.key
+
+
+@pytest.mark.parametrize("turned", [1, -1])
+def test_where_most_nodes_are_asked_for_these_are_in_order_too(turned):
+    with numpy.errstate(all="ignore"):
+        roots = values(mixed(1000))[::turned]
+    for _ in range(2):                                  # (then it is known how many there are)
+        assert pending(roots) == closure(roots)
 
 
 def program(chosen, arrays):
