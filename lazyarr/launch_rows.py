@@ -9,6 +9,7 @@ once.
 
 from __future__ import annotations
 
+import math
 import time
 from array import array
 from collections.abc import Mapping, Sequence
@@ -303,22 +304,25 @@ def _shares(rows: RowBlocks) -> list[float]:
 def _fetched(rows: RowBlocks) -> list[dict[int, int]]:
     """For each part, of which operands it fetches what the next block reads, and which share of that.
 
-    They are those that folds read, and the first of these share it (one whose functions take longer than
-    memory does gets all of it)."""
-    readers = dict[int, list[tuple[int, int]]]()
+    They are those that folds along rows read, and the first of these share it, where rows follow each other
+    (one whose functions take longer than memory does gets all of it)."""
+    readers = dict[int, dict[int, int]]()
     found: list[dict[int, int]] = [{} for _ in rows.parts]
+    long = {k for k, part in enumerate(rows.parts) if lasting(part.program.parfor, host())}
     for number, part in enumerate(rows.parts):
-        parfor = part.program.parfor
-        if "r" not in parfor.dims:
+        parfor, shape = part.program.parfor, part.program.loops.shape
+        if parfor.dims[-1] != "r":
             continue
+        elements = math.prod(n for n, dim in zip(shape, parfor.dims, strict=True) if dim == "r")
         for k, (value, operand) in enumerate(zip(part.step.operands, parfor.operands, strict=True)):
-            move = part.program.moves[k]
-            if part.inside[k] < 0 and operand.role == "in" and operand.access == "u" and move and move[-1]:
-                readers.setdefault(value, []).append((number, k))
+            move = part.program.moves[k][-1] if part.program.moves[k] else 0
+            streams = part.inside[k] < 0 and operand.role == "in" and operand.access == "u" and move
+            if streams and (number in long or abs(move) == elements * PLAIN[operand.dtype].itemsize):
+                readers.setdefault(value, {}).setdefault(number, k)
     for each in readers.values():
-        longest = [(number, k) for number, k in each if lasting(rows.parts[number].program.parfor, host())]
-        for share, (number, k) in enumerate((longest[:1] or each)[:PASSES]):
-            found[number][k] = share
+        whole = [number for number in each if number in long]
+        for share, number in enumerate((whole[:1] or [*each])[:PASSES]):
+            found[number][each[number]] = share
     return found
 
 
@@ -334,7 +338,7 @@ def _add(
     bases: Sequence[int], apart: int, fetched: Mapping[int, int],
 ) -> int:  # fmt: skip
     """The words of a variant that moves on by so many rows from block to block; the first one.  A thread's
-    next block is so many `apart`, of which it fetches these shares of operands.
+    next block is so many `apart`, of which it fetches what `fetched` says: an operand's share, by number.
 
     Variants without scalars that are alike are one: sweeps that take turns do the same again and again, and
     what threads go through for each block is to stay in their first-level caches."""

@@ -30,6 +30,7 @@ from lazyarr.fusion.fold import fold_order
 from lazyarr.fusion.loop_strides import is_call
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.reindex import CROSSING
+from lazyarr.fusion.structure import OPTIONS
 from lazyarr.geometry import is_fresh
 from lazyarr.reduce_order import Order
 from lazyarr.schedule import TINY
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from lazyarr.plan import Step, Walk
 
 Pattern = tuple[Any, ...]
-
-HEAD = 2
-"""Parts of a walk's key before its tokens."""
-
 
 def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
     """The key of an evaluation's pattern, and its one shape; None where extents may decide more."""
@@ -58,7 +55,7 @@ def pattern_of(w: Walk) -> tuple[Pattern, tuple[int, ...]] | None:
 
 def _otherwise(w: Walk, told: dict[Any, Any]) -> Iterator[Any]:
     """The key of a walk, in which other things are said of geometries."""
-    first, last = (HEAD + at for at in (w.tokens.saying.start, w.tokens.saying.stop))
+    first, last = (OPTIONS + at for at in (w.tokens.saying.start, w.tokens.saying.stop))
     said = w.key[first:last]
     return chain(w.key[:first], map(told.get, said, said), w.key[last:])
 

@@ -24,7 +24,7 @@ from lazyarr.fusion.parfor import resumes
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Constant
-from lazyarr.fusion.structure import Framed, Tokens, form_of, structure_of
+from lazyarr.fusion.structure import OPTIONS, Framed, Tokens, form_of, structure_of
 from lazyarr.geometry import same
 from lazyarr.kernels import lowerable, not_together
 from lazyarr.plan import Step, Walk
@@ -69,7 +69,7 @@ def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     found = alike.get((forms, links))
     if found is None:
         form = form_of(group, forms, links, w.tokens)
-        known = None if form is None else (w.key[:2], w.tokens.literal, form)
+        known = None if form is None else (w.key[:OPTIONS], w.tokens.literal, form)
         found = alike[forms, links] = _first(group, needed, parted, known, w.tokens)
     step, framed = found
     return step.renumbered(members, [*map(number, map(id, needed))], why), framed

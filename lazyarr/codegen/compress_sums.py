@@ -74,7 +74,7 @@ class Sums:
         spare = b.alloca(f"[{2 * OCTET} x {self.t}]")
         with b.loop("0", "%count", str(OCTET)) as (first, _):
             there = b.at("%source", b.mul(first, str(LINES * LINE // OCTET)))
-            for line in range(LINES if tuning(b.target.name).fold_ahead else 0):
+            for line in range(LINES if tuning(b.target.name).pack_ahead else 0):
                 b.prefetch(b.at(there, LINE * line), FIRST_LEVEL)
             short, long = self.leaves(b.at("%in", b.mul(first, str(OCTET * self.size))))
             left = b.op(f"sub i64 %count, {first}")

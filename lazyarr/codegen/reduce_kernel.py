@@ -177,7 +177,7 @@ class Reduce:
 
     @property
     def passes(self) -> int:
-        """How many of them share the fetching of what a later launch will read; 0: this one does not."""
+        """How many passes share the fetching of what a later launch will read; 0: none does here."""
         if self.lasting:
             return 1
         return PASSES if self.hot and not any(f.packs for f in self.folds) else 0

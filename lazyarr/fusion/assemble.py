@@ -25,7 +25,7 @@ from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.kinds import Kinds, once
 from lazyarr.fusion.loop_strides import Call, alike, fit, strides_of
-from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift
+from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift, inst_of
 from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Program, Rewritten
 from lazyarr.fusion.shifts import shifts
@@ -178,7 +178,6 @@ def _kind_of(role: str, geo: numpy.ndarray) -> Kind:
 
 
 _source: Any = partial(tuple.__new__, Source)
-_inst: Any = partial(tuple.__new__, Inst)
 _call: Any = partial(tuple.__new__, Call)
 """(The interpreter's own constructors: those of classes take three times as long.)"""
 
@@ -400,9 +399,9 @@ def renumber(body: list[Inst], order: list[int], fold_group: int) -> tuple[Inst,
     for k, inst in enumerate(body):
         op, sig, args, how = inst
         if op in MEMORY:
-            inst = _inst((op, sig, args, place[how]))
+            inst = inst_of((op, sig, args, place[how]))
         elif op == "scalar":
-            inst = _inst((op, sig, (), scalars))
+            inst = inst_of((op, sig, (), scalars))
             number[k] = scalars
             scalars += 1
         elif op == "reduce":

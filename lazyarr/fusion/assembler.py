@@ -22,7 +22,7 @@ from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
 from lazyarr.fusion.kinds import Kinds, once
 from lazyarr.fusion.loop_strides import is_call, is_clip
-from lazyarr.fusion.parfor import SCAN, Inst, Reduction
+from lazyarr.fusion.parfor import SCAN, Inst, Reduction, inst_of
 from lazyarr.fusion.pieces import resumes
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
@@ -75,7 +75,6 @@ MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 
 _ERRORS, _VALUE = map(attrgetter, ("errors", "expr.serial"))
 
-_inst: Any = partial(tuple.__new__, Inst)
 _binding: Any = partial(tuple.__new__, Binding)
 """(The interpreter's own constructors: those of classes take three times as long.)"""
 
@@ -147,7 +146,7 @@ class Assembler:
         else:
             if node.masked and flags(op.name, op.sig):
                 args = self.harmless(node, args)
-            inst, made = _inst((*self.body.one_for_one(op.name, op.sig, args), op.part)), outs[op.part]
+            inst, made = inst_of((*self.body.one_for_one(op.name, op.sig, args), op.part)), outs[op.part]
             number = self.body.emit(inst)
             called = is_call(inst.op, inst.sig) or is_clip(inst)
             if called and self.body.insts[number] == inst:      # no rule found an equal
@@ -169,7 +168,7 @@ class Assembler:
                 for k, x in enumerate(args)
             ])  # fmt: skip
         name, sig, part, called = how
-        inst = _inst((name, sig, args, part))
+        inst = inst_of((name, sig, args, part))
         number = self.body.emit(inst)
         if called and self.body.insts[number] == inst:      # no rule found an equal
             self.calls.append((number, self.body.at))
@@ -407,7 +406,7 @@ def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembl
         a.values[serial] = number
         if serial in stored:
             region = group.placed[serial].region
-            stores.append(_inst(("store", element(region), (number,), a.bind(node, region, "out", REGION))))
+            stores.append(inst_of(("store", element(region), (number,), a.bind(node, region, "out", REGION))))
     a.body.effects(stores)
     for rule in terms.rules.parfor:
         a.rewrite(rule)

@@ -160,8 +160,9 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
     groups: list[Group] = []
     stored, passing = {n.serial for n in nodes if n.serial in asked}, set[int]()
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
-    places = repeat(None) if terms.places is None else terms.places
-    for node, place in zip(nodes if order is None else order, places, strict=False):
+    those: Sequence[Expr | Unit] = nodes if order is None else order
+    places = repeat(None, len(those)) if terms.places is None else terms.places
+    for node, place in zip(those, places, strict=True):
         if isinstance(node, Unit):
             _enter_unit(node, groups, last_reader, epoch, stored, memory)
             continue

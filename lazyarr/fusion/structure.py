@@ -64,6 +64,10 @@ class Numbers(dict[Expr, int]):
         return number
 
 
+OPTIONS = 2
+"""Parts of a walk's key before its tokens."""
+
+
 @dataclass(slots=True, eq=False, repr=False)
 class Tokens:
     """What keys say of nodes, as long as the nodes live.  (Nobody may print geometries.)"""
@@ -169,7 +173,7 @@ class Tokens:
         return self._foreign or not aligned
 
     def tell(self, nodes: Sequence[Expr]) -> None:
-        """Number what all nodes whose tokens these are are by themselves.
+        """Number what nodes are by themselves: those of the last call of `of`.
 
         (One kind of token comes after the other, as in `of`.)"""
         if self.kinds.forms:
