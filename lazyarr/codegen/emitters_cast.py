@@ -64,11 +64,23 @@ def real(b: Builder, source: str, x: str, target: str) -> str:
     if source == target:
         return x
     to_float, from_float = kind(target) in "ef", kind(source) in "ef"
-    if source == "?":
-        return from_bool(b, x, target)
     if from_float:
         return float_to_float(b, lane(source), x, lane(target)) if to_float else to_int(b, source, x, target)
-    return from_int(b, source, x, target) if to_float else int_to_int(b, source, x, target)
+    if source == "?":
+        found = from_bool(b, x, target)
+    else:
+        found = from_int(b, source, x, target) if to_float else int_to_int(b, source, x, target)
+    return _opaque(b, lane(target), found) if to_float else found
+
+
+def _opaque(b: Builder, t: str, x: str) -> str:
+    """A float of which LLVM does not ask what it is.
+
+    It may know what integers come to, as of ``n - n``, and where such a number is compared quietly
+    (`emitters_types.fcmp`) and then chosen, LLVM 22 ends the process ("potential legalization loop").  It knows
+    no other floats of a kernel: constants are loaded."""
+    quietly = "+avx" in b.target.features and t != "half"
+    return b.intrinsic("arithmetic.fence", t, (t, x)) if quietly else x
 
 
 ONES = {"half": str(0x3C00), "float": str(0x3F80_0000), "double": str(0x3FF0_0000_0000_0000)}
