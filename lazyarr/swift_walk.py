@@ -99,7 +99,8 @@ def pending(roots: Sequence[Expr]) -> list[Expr] | None:
     bits = min((2 * weight).bit_length(), SWIFT.bits)
     given, found, calls = [*roots], list[Expr](), list[Expr]()
     if 4 * len(given) > 1 << SWIFT.bits:
-        given.reverse()                         # (most nodes are asked for: oldest first, they are in order)
+        given.reverse()                         # (of two to four entries a node: most are asked for, which
+                                                # are in order if the oldest come first)
     while (answer := _run(code.closure, bits, given, found, calls)) == Answer.CALLS:
         for node in calls:
             written_out(node)

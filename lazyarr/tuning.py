@@ -69,7 +69,8 @@ _VP2 = Tuning(64, fold_ahead=8192, pack_ahead=8192, abreast=4)
 
 _ZEN = _V3._replace(fold_ahead=0, rows_at_once=8, beside_bytes=128)
 """Measured on a Zen 4 whose AVX-512 is hidden: its prefetchers follow a stream by themselves, but not several
-side by side within a page, and rows apart as well as eight streams permit."""
+side by side within a page, and rows apart as well as eight streams permit.  Packing (`pack_ahead`) was
+measured on a Zen 3."""
 
 _ZEN_ICL = _ICL._replace(beside_bytes=128)
 """One that shows it has the same prefetchers.  (Not measured since neighbours are read side by side.)"""

@@ -78,7 +78,7 @@ def _opaque(b: Builder, t: str, x: str) -> str:
 
     It may know what integers come to, as of ``n - n``, and where such a number is compared quietly
     (`emitters_types.fcmp`) and then chosen, LLVM 22 ends the process ("potential legalization loop").
-    It knows no other floats of a kernel: constants are loaded."""
+    Constants are loaded, and the imaginary part of what was real is not compared so."""
     quietly = "+avx" in b.target.features and t != "half"
     return b.intrinsic("arithmetic.fence", t, (t, x)) if quietly else x
 

@@ -54,12 +54,10 @@ class Leaf:
     def __init__(self, r: Reduce, kernel: Kernel, b: Function, alone: bool = False) -> None:
         """`alone`: nobody else asks for its accumulators, so folds that are alike have one."""
         self.r, self.b = r, b
-        self.folds = [f for f in r.folds if not f.called]
-        self.alike = {f.number: [f] for f in self.folds}
+        folds = [f for f in r.folds if not f.called]
+        self.alike = _alike(folds) if alone and r.pairwise else {f.number: [f] for f in folds}
         """By the number of a fold with an accumulator: those whose results that is."""
-        if alone and r.pairwise:
-            self.alike = _alike(self.folds)
-            self.folds = [f for f in self.folds if f.number in self.alike]
+        self.folds = [f for f in folds if f.number in self.alike]
         self.body = Body(kernel, r, b)
         once, loop = kernel.body
         assert isinstance(once, Once) and isinstance(loop, Loop)

@@ -129,7 +129,8 @@ class Mould:
     """By loops, operands, and the body where it is fitted to NumPy's strides: launches of equal parfors find
     their kernel at once."""
     arranged: dict[tuple[Any, ...], Arranged] = field(default_factory=dict)
-    """By all that decides: groups that differ in offsets alone have one."""
+    """By all that decides, but for `arrange`, which is one for all: groups that differ in offsets alone have
+    one."""
 
     def parfor(self, a: Arranged, offsets: tuple[int, ...]) -> Parfor:
         """The parfor of operands that begin there."""

@@ -105,6 +105,13 @@ def test_a_row_for_all_is_not(launched: list[tuple[RowBlocks, array[int]]]) -> N
         fetched(rows, words, ROW * 8)  # (asserts that nothing else is)
 
 
+def test_parts_of_longer_rows_are_not(launched: list[tuple[RowBlocks, array[int]]]) -> None:
+    """Halves of what lies between them would be asked for, too."""
+    part = ROW - 100
+    both(lambda np, x: (x[:, :part].mean(axis=1), x[:, :part].std(axis=1)), table())
+    assert launched and fetched(*launched[0], ROW * 8) == []
+
+
 def test_long_functions_fetch_all_of_it(launched: list[tuple[RowBlocks, array[int]]]) -> None:
     """Memory is waited for in no other pass then."""
 
