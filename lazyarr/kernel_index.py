@@ -29,7 +29,7 @@ WRITERS = (
     "codegen", "codegen/mathlib", "config.py", "cpu_choice.py", "cpu_features.py", "op_targets.py",
     "mxcsr.py", "fusion/parfor.py", "ops.py", "own_ufuncs.py", "own_loops.py", "interrupts.py", "draws.py",
     "ranges.py", "dtypes.py", "target.py", "reduce_order.py", "reduce_proof.py", "tuning.py",
-    "kernel_index.py", "parallel.py", "records.py", "slot_words.py", "numpy_loops.py",
+    "cache_sizes.py", "kernel_index.py", "parallel.py", "records.py", "slot_words.py", "numpy_loops.py",
 )  # fmt: skip
 """Files and folders that the text of a kernel follows from (a test compares them with the imports)."""
 

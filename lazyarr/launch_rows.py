@@ -37,6 +37,7 @@ from lazyarr.schedule import LINE, duration, squares
 from lazyarr.shared_kernels import ROWS
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.threading.run import parallel_for
+from lazyarr.tuning import tuning
 
 
 class Watch(Protocol):
@@ -309,6 +310,7 @@ def _fetched(rows: RowBlocks) -> list[dict[int, int]]:
     readers = dict[int, dict[int, int]]()
     found: list[dict[int, int]] = [{} for _ in rows.parts]
     long = {k for k, part in enumerate(rows.parts) if lasting(part.program.parfor, host())}
+    passes = PASSES if tuning(host().name).next_rows else 0
     for number, part in enumerate(rows.parts):
         parfor, shape = part.program.parfor, part.program.loops.shape
         if parfor.dims[-1] != "r":
@@ -321,7 +323,7 @@ def _fetched(rows: RowBlocks) -> list[dict[int, int]]:
                 readers.setdefault(value, {}).setdefault(number, k)
     for each in readers.values():
         whole = [number for number in each if number in long]
-        for share, number in enumerate((whole[:1] or [*each])[:PASSES]):
+        for share, number in enumerate(whole[:1] or [*each][:passes]):
             found[number][each[number]] = share
     return found
 

@@ -1,6 +1,6 @@
 """Numbers that were measured, one row for each CPU level: how code moves data.
 
-In:  a level's name; the host's features.   Out: `Tuning`.
+In:  a level's name; the host's features, and its second-level cache.   Out: `Tuning`.
 `asv_bench/tuning.py` measures other values on a host; `docs/tuning.md` has the figures that these rows were
 chosen by.  They are part of what kernels' text follows from.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from lazyarr.cache_sizes import cache_bytes
 from lazyarr.cpu_features import of_the_system
 from lazyarr.records import NamedTuple
 
@@ -28,6 +29,8 @@ class Tuning(NamedTuple):
     """The same for folds along the innermost loop."""
     pack_ahead: int = 4096
     """The same for what packs the elements that a mask keeps."""
+    next_rows: bool = True
+    """Do passes over rows that are in the caches fetch the next ones (`reduce_kernel.PASSES`)?"""
     abreast: int = 1
     """Vectors that an iteration of a hot kernel's loop takes if its body is long (`vectorize.LONG`): their
     chains of operations overlap, where the next iterations are out of the processor's reach."""
@@ -67,24 +70,32 @@ not at all.  The other AVX-512 levels are Xeons', with which it is the other way
 _VP2 = Tuning(64, fold_ahead=8192, pack_ahead=8192, abreast=4)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
-_ZEN = _V3._replace(fold_ahead=0, rows_at_once=8, beside_bytes=128)
-"""Measured on a Zen 4 whose AVX-512 is hidden: its prefetchers follow a stream by themselves, but not several
-side by side within a page, and rows apart as well as eight streams permit.  Packing (`pack_ahead`) was
-measured on a Zen 3."""
+_ZEN3 = _V3._replace(fold_ahead=0, rows_at_once=8, beside_bytes=128)
+"""Measured on a Zen 4 whose AVX-512 is hidden: prefetchers follow a stream by themselves, but not several
+side by side within a page, and rows apart as well as eight streams permit.  Packing, and passes over rows,
+were measured on a Zen 3."""
 
-_ZEN_ICL = _ICL._replace(beside_bytes=128)
-"""One that shows it has the same prefetchers.  (Not measured since neighbours are read side by side.)"""
+_ZEN4 = _ZEN3._replace(pack_ahead=0, next_rows=False)
+"""A Zen 4's do so beside packing, too, and from one row to the next."""
+
+_ZEN_ICL = _ICL._replace(beside_bytes=128, next_rows=False)
+"""One that shows its AVX-512 has the same prefetchers.  (Not measured since neighbours are read side by side,
+nor are passes over rows.)"""
+
+L2_1M = "L2_1M"
+"""Stands for a second-level cache of a megabyte or more: it tells a Zen 4 from a Zen 3 where a hypervisor
+hides all else."""
 
 TABLE = {
     "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _ICL, "AVX512_SPR": _V4,
     "AVX512_ICL AVX512VP2INTERSECT AVXVNNI": _VP2, "AVX512_ICL CLZERO": _ZEN_ICL,
     "X86_V3 CLZERO VAES AVXVNNI": _V3,          # (a Zen 5, whose prefetchers differ)
-    "X86_V3 CLZERO VAES": _ZEN,
+    "X86_V3 CLZERO VAES L2_1M": _ZEN4, "X86_V3 CLZERO VAES": _ZEN3,
     "ASIMD": _OLD, "ASIMDHP": _OLD, "SVE": _OLD,
     "VSX2": _OLD, "VSX3": _OLD, "VSX4": _OLD, "RVV": _OLD,
 }  # fmt: skip
-"""By level, and features besides.  Other machines than x86-64 are not measured: they have the row of the
-least."""
+"""By level, and features besides, the first row that applies.  Other machines than x86-64 are not measured:
+they have the row of the least."""
 
 
 @cache
@@ -93,7 +104,7 @@ def row_of(level: str) -> str:
 
     So the rows of a level differ in how soon results are there, not in results or layouts, and are not in the
     keys of caches and bundles: what one host has compiled serves others of its level."""
-    has = of_the_system() or frozenset()
+    has = {*(of_the_system() or ()), *([L2_1M] if cache_bytes() >= 1 << 20 else [])}
     finer = [key for key in TABLE if key.startswith(f"{level} ") and has.issuperset(key.split()[1:])]
     return finer[0] if finer else level
 

@@ -23,6 +23,7 @@ from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.ops import flags
 from lazyarr.target import Target
+from lazyarr.tuning import tuning
 
 FOLD_PARAMS = ("ptr %words", "ptr %ctx", "i64 %start", "i64 %n", "ptr %out")
 """Of the function that folds elements [start, start + n) of the group's index space into `out` slots.
@@ -180,7 +181,8 @@ class Reduce:
         """How many passes share the fetching of what a later launch will read; 0: none does here."""
         if self.lasting:
             return 1
-        return PASSES if self.hot and not any(f.packs for f in self.folds) else 0
+        ahead = self.hot and tuning(self.target.name).next_rows
+        return PASSES if ahead and not any(f.packs for f in self.folds) else 0
 
     def status(self, b: Function) -> Status:
         return Status(b, self.categories, self.floating, bool(self.loops))

@@ -35,9 +35,11 @@ def test_along_the_elements(row: str) -> None:
 
 
 def test_hot_folds_fetch_what_others_read(row: str) -> None:
-    """Rows of the next block, if they are told where these are; else the same line again and again."""
+    """Rows of the next block, if they are told where these are; else the same line again and again.  Not
+    where the processor's prefetchers go on from row to row."""
     found = text("pr", "pairwise", row, hot=True)
-    assert FAR in found and ", ptr %words" in found
+    assert (FAR in found) == TABLE[row].next_rows
+    assert ", ptr %words" in found or FAR not in found
     assert FAR not in text("pr", "pairwise", row)
 
 
@@ -113,8 +115,9 @@ def test_levels_differ() -> None:
     xeon, zen = TABLE["AVX512_SPR"], TABLE["AVX512_ICL"]
     assert xeon.fold_ahead and not xeon.rows_ahead
     assert zen.rows_ahead and not zen.fold_ahead
-    hidden = TABLE["X86_V3 CLZERO VAES"]
-    assert hidden.pack_ahead and not hidden.fold_ahead
+    third, fourth = TABLE["X86_V3 CLZERO VAES"], TABLE["X86_V3 CLZERO VAES L2_1M"]
+    assert third.pack_ahead and third.next_rows and not third.fold_ahead
+    assert not fourth.pack_ahead and not fourth.next_rows and not fourth.fold_ahead
 
 
 def test_further_features_choose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +131,16 @@ def test_further_features_choose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("lazyarr.tuning.of_the_system", lambda has=has: frozenset(has.split()))
         row_of.cache_clear()
         assert (TABLE[row_of("X86_V3")].fold_ahead == 0) == least
+    row_of.cache_clear()
+
+
+def test_caches_choose_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a hypervisor hides what tells two CPUs apart, their second-level caches do."""
+    monkeypatch.setattr("lazyarr.tuning.of_the_system", lambda: frozenset(["CLZERO", "VAES"]))
+    for kilobytes, ahead in ((512, 4096), (1024, 0)):
+        monkeypatch.setattr("lazyarr.tuning.cache_bytes", lambda kilobytes=kilobytes: kilobytes << 10)
+        row_of.cache_clear()
+        assert TABLE[row_of("X86_V3")].pack_ahead == ahead
     row_of.cache_clear()
 
 

@@ -16,6 +16,7 @@ from lazyarr.codegen.reduce_kernel import PASSES, lasting
 from lazyarr.codegen.reduce_plan import AHEAD
 from lazyarr.kernels import host
 from lazyarr.plan import RowBlocks
+from lazyarr.tuning import TABLE
 
 Fetched = list[tuple[int, int, int]]
 """For each part that fetches: its number, bytes from where a block of the array begins, bytes of that."""
@@ -24,7 +25,9 @@ ROWS, ROW = 600, 500
 
 
 @pytest.fixture(autouse=True)
-def forced() -> Any:
+def forced(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Any CPU is one whose prefetchers do not go on from row to row."""
+    monkeypatch.setattr("lazyarr.tuning.row_of", lambda level: level)
     planning._plans.clear()
     with lazyarr.options(jit="always", tier="2", verify=True, num_threads=2):
         yield
@@ -128,6 +131,15 @@ def test_long_functions_fetch_all_of_it(launched: list[tuple[RowBlocks, array[in
     ]  # fmt: skip
     assert [number for number, _, _ in parts] == (long or [0, 1])
     assert not long or parts[0][1] % parts[0][2] == 0
+
+
+def test_prefetchers_that_go_on(
+    launched: list[tuple[RowBlocks, array[int]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others' prefetching gets in their way."""
+    monkeypatch.setattr(launch_rows, "tuning", lambda level: TABLE["X86_V3 CLZERO VAES L2_1M"])
+    both(lambda np, x: (x.mean(axis=1), x.std(axis=1)), table())
+    assert fetched(*launched[0], ROW * 8) == []
 
 
 @pytest.mark.parametrize("dtype", ["?", "e", "f", "d", "F", "l"])
