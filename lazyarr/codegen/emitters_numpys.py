@@ -10,12 +10,14 @@ NumPy's version, the CPU, and the C library: `Target.equal` has the functions fo
 from __future__ import annotations
 
 import struct
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, reduce
 
 from lazyarr.codegen import emitters_libm, emitters_libm_log, emitters_numpys_double
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, bound
-from lazyarr.codegen.emitters_anatomy import avx512, fills_registers
+from lazyarr.codegen.emitters_anatomy import avx512, fills_registers, joined
+from lazyarr.codegen.emitters_registers import as_wide, registers
 from lazyarr.codegen.emitters_types import (
     ZERO,
     Fn,
@@ -26,6 +28,7 @@ from lazyarr.codegen.emitters_types import (
     icmp,
     lane,
     literal,
+    not_,
     or_,
     select,
 )
@@ -45,6 +48,11 @@ MAGIC, MAGIC_BITS = 1.5 * 2.0**23, 0x4B400000
 
 LOW, HIGH = -104.0, 89.0
 """Here results are zero and infinite, and raise 'underflow' and 'overflow': so they do further away."""
+
+RAISED, LARGE = 26, 70.0
+"""Results up to that number's are first so many powers of two too large: those next to zero are normal then,
+and one product rounds them.  (An even number of them: it is added to `MAGIC`, where rounding has to stay as
+it is.)"""
 
 OVER = tuple(map(float.fromhex, (
     "0x1.a8579ap-6", "0x1.860666p-2", "0x1.7ae152p+0", "0x1.0e6c38p+1", "0x1p+0", "0x0p+0",
@@ -71,24 +79,65 @@ INFINITE_BITS = 0x7F800000
 
 
 def exp(b: Builder, t: str, x: str) -> str:
-    """2**k times exp(r), x = k ln2 + r.  Infinities raise nothing, so they do not take part."""
+    """2**k times exp(r), x = k ln2 + r.  Hot code computes only that, and zero far below, where all are
+    numbers up to `LARGE`."""
+    if not b.hot or fills_registers(b, t):
+        return _any_exp(b, t, x)
+    i, parts = b.ty("i32"), registers(b, b.ty(t), x, b.target.vector_bytes // 4)
+    with as_wide(b, b.width // len(parts)):
+        above = [fcmp(b, t, "ugt", part, b.splat(t, literal(LARGE))) for part in parts]
+        masks = [b.op(f"sext {b.ty('i1')} {each} to {b.ty('i32')}") for each in above]
+    some, other = _some(b, masks), joined(b, "i32", masks)
     bits = convert(b, "bitcast", t, x, "i32")
-    size = b.op(f"and {b.ty('i32')} {bits}, {b.splat('i32', '2147483647')}")
-    finite = icmp(b, "i32", "ult", size, b.splat("i32", str(INFINITE_BITS)))
-    held = convert(b, "bitcast", "i32", _held(b, bits), t)
+    endless = icmp(b, "i32", "eq", bits, b.splat("i32", str(INFINITE_BITS - (1 << 31))))
+    usual = b.op(f"xor {i} {other}, {b.splat('i32', '-1')}")
+    held = convert(b, "bitcast", "i32", b.op(f"and {i} {_least(b, bits)}, {usual}"), t)
+    held = select(b, t, endless, ZERO, held)
+    part, shifted, _ = _apart(b, t, held, MAGIC + RAISED)
+    power = b.op(f"shl {i} {convert(b, 'bitcast', t, shifted, 'i32')}, {b.splat('i32', '23')}")
+    found = convert(b, "bitcast", "i32", b.op(f"add {i} {convert(b, 'bitcast', t, part, 'i32')}, {power}"), t)
+    found = b.op(f"fmul {b.ty(t)} {found}, {b.splat(t, literal(2.0**-RAISED))}")
+    found = select(b, t, endless, ZERO, found)
+    return b.rarely(some, b.ty(t), [found], lambda: [_any_exp(b, t, x)])[0]
+
+
+def _some(b: Builder, masks: Sequence[str]) -> str:
+    """Is a lane of some registers negative (i1)?  (Of truths LLVM would make bytes.)"""
+    with as_wide(b, b.width // len(masks)):
+        joint = reduce(lambda x, y: b.op(f"or {b.ty('i32')} {x}, {y}"), masks)
+        return any_(b, icmp(b, "i32", "slt", joint, ZERO))
+
+
+def _any_exp(b: Builder, t: str, x: str) -> str:
+    """Infinities raise nothing, so they do not take part."""
+    bits, endless = _endless(b, t, x)
+    most = b.intrinsic("smin", "i32", ("i32", bits), ("i32", b.splat("i32", str(_bits(HIGH)))))
+    held = convert(b, "bitcast", "i32", _least(b, most), t)
     if not fills_registers(b, t):
-        held = select(b, t, finite, held, ZERO)
-    magic = b.splat(t, literal(MAGIC))
-    shifted = b.op(f"fadd {b.ty(t)} {b.op(f'fmul {b.ty(t)} {held}, {b.splat(t, literal(LOG2E))}')}, {magic}")
-    k = b.op(f"fsub {b.ty(t)} {shifted}, {magic}")
-    r = _fma(b, t, k, b.splat(t, literal(-LN2_HIGH)), held)
-    r = _fma(b, t, k, b.splat(t, literal(-LN2_LOW)), r)
-    part = fdiv(b, t, _polynomial(b, t, r, ABOVE), _polynomial(b, t, r, BELOW))
+        held = select(b, t, endless, ZERO, held)
+    part, shifted, k = _apart(b, t, held, MAGIC)
     beyond = select(b, t, icmp(b, "i32", "sgt", bits, ZERO), b.splat(t, INFINITE), ZERO)
     beyond = select(b, t, fcmp(b, t, "uno", x, x), b.splat(t, NO_NUMBER), beyond)
     if fills_registers(b, t):
-        return avx512(b, "scalef", t, (t, part), (t, k), given=(beyond, finite))
-    return select(b, t, finite, _scaled(b, t, part, shifted), beyond)
+        return avx512(b, "scalef", t, (t, part), (t, k), given=(beyond, not_(b, endless)))
+    return select(b, t, endless, beyond, _scaled(b, t, part, shifted))
+
+
+def _apart(b: Builder, t: str, x: str, magic: float) -> tuple[str, str, str]:
+    """exp(r); k and `magic`; k."""
+    shifted = b.op(f"fmul {b.ty(t)} {x}, {b.splat(t, literal(LOG2E))}")
+    shifted = b.op(f"fadd {b.ty(t)} {shifted}, {b.splat(t, literal(magic))}")
+    k = b.op(f"fsub {b.ty(t)} {shifted}, {b.splat(t, literal(magic))}")
+    r = _fma(b, t, k, b.splat(t, literal(-LN2_HIGH)), x)
+    r = _fma(b, t, k, b.splat(t, literal(-LN2_LOW)), r)
+    return fdiv(b, t, _polynomial(b, t, r, ABOVE), _polynomial(b, t, r, BELOW)), shifted, k
+
+
+def _endless(b: Builder, t: str, x: str) -> tuple[str, str]:
+    """The bits of numbers, and which of them are infinite, or none."""
+    bits = convert(b, "bitcast", t, x, "i32")
+    size = b.op(f"and {b.ty('i32')} {bits}, {b.splat('i32', '2147483647')}")
+    return bits, icmp(b, "i32", "sgt", size, b.splat("i32", str(INFINITE_BITS - 1)))
 
 
 def log(b: Builder, t: str, x: str) -> str:
@@ -98,8 +147,13 @@ def log(b: Builder, t: str, x: str) -> str:
     bits = convert(b, "bitcast", t, x, "i32")
     above = b.op(f"sub {b.ty('i32')} {bits}, {b.splat('i32', str(LEAST))}")
     other = icmp(b, "i32", "uge", above, b.splat("i32", str(INFINITE_BITS - LEAST)))
+    if b.target.vector_bytes < 64:
+        mask = b.op(f"sext {b.ty('i1')} {other} to {b.ty('i32')}")
+        some = _some(b, registers(b, b.ty("i32"), mask, b.target.vector_bytes // 4))
+    else:
+        some = any_(b, other)
     found = _quotient(b, t, *_reduced(b, t, x))
-    return b.rarely(any_(b, other), b.ty(t), [found], lambda: [_any_log(b, t, x)])[0]
+    return b.rarely(some, b.ty(t), [found], lambda: [_any_log(b, t, x)])[0]
 
 
 def _any_log(b: Builder, t: str, x: str) -> str:
@@ -160,11 +214,10 @@ def _bits(x: float) -> int:
     return int(struct.unpack("i", struct.pack("f", x))[0])
 
 
-def _held(b: Builder, bits: str) -> str:
-    """Numbers from `LOW` to `HIGH`, by their bits: of signed integers these are in order where numbers are
-    positive, of unsigned ones negative numbers come last, the least at the end."""
-    most = b.intrinsic("smin", "i32", ("i32", bits), ("i32", b.splat("i32", str(_bits(HIGH)))))
-    return b.intrinsic("umin", "i32", ("i32", most), ("i32", b.splat("i32", str(_bits(LOW)))))
+def _least(b: Builder, bits: str) -> str:
+    """Numbers from `LOW` on, by their bits.  (Of signed integers these are in order where numbers are
+    positive, of unsigned ones negative numbers come last, the least at the end.)"""
+    return b.intrinsic("umin", "i32", ("i32", bits), ("i32", b.splat("i32", str(_bits(LOW)))))
 
 
 def _fma(b: Builder, t: str, x: str, y: str, z: str) -> str:
@@ -200,7 +253,7 @@ FUNCTIONS: dict[Key, Fn] = {
     ("log", "d->d", SVML): emitters_numpys_double.log,
 }
 
-BRANCHING = {("log", "f->f"), ("exp", "d->d"), ("log", "d->d"), ("log2", "d->d")}
+BRANCHING = {("exp", "f->f"), ("log", "f->f"), ("exp", "d->d"), ("log", "d->d"), ("log2", "d->d")}
 """Their hot code has more than one basic block."""
 
 

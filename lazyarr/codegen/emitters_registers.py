@@ -47,14 +47,12 @@ class Function:
             rest = b.splat("double", literal(self.harmless))
             full = shuffled(b, each, x, rest, [min(k, width) for k in range(n)])
             return shuffled(b, filled, self.called(b, full), "poison", range(width))
-        parts = [x]
-        if width > n:
-            parts = [shuffled(b, each, x, "poison", range(k, k + n)) for k in range(0, width, n)]
+        parts = registers(b, each, x, n)
         return joined(b, "double", self.written(b, parts) if b.hot else [self.called(b, x) for x in parts])
 
     def written(self, b: Builder, xs: Sequence[str]) -> list[str]:
         """Of registers side by side."""
-        with _register_wide(b):
+        with as_wide(b, lanes(b.target)):
             made = self.make(b, xs)
             some = any_of(b, [where for _, where in made])
             return b.rarely(some, b.ty("double"), [y for y, _ in made], lambda: self.rest(b, xs, made))
@@ -73,9 +71,9 @@ def lanes(target: Target) -> int:
 
 
 @contextmanager
-def _register_wide(b: Builder) -> Iterator[None]:
-    """In this block one value is one register."""
-    before, b.width = b.width, lanes(b.target)
+def as_wide(b: Builder, n: int) -> Iterator[None]:
+    """In this block values have so many lanes."""
+    before, b.width = b.width, n
     try:
         yield
     finally:
@@ -92,6 +90,13 @@ def _apart(function: Function, target: Target) -> tuple[str, ...]:
     b.do(f"ret {t} {found}")
     head = f"define internal {t} @{function.name}_of({t} %x) nounwind {{"
     return *b.declarations, "\n".join([head, *b.lines, "}"])
+
+
+def registers(b: Builder, t: str, x: str, n: int) -> list[str]:
+    """Values of so many lanes out of one of type `t`, if that has more."""
+    if b.width <= n:
+        return [x]
+    return [shuffled(b, t, x, "poison", range(k, k + n)) for k in range(0, b.width, n)]
 
 
 def any_of(b: Builder, masks: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """The code of a plan's kernels, stage by stage: loop IR, LLVM IR, assembly, and what it consists of.
 
 In:  a program of a plan.   Out: texts and counts, written anew for the target of this process.
-LLVM's passes run at no tier (`dispatch.jit`): what the pipeline writes is what LLVM's code generator gets,
-and tiers differ by its level only.
+LLVM's passes run at no tier (`dispatch.jit`): what the pipeline writes is what LLVM's code generator gets.
+It writes more for tier 2, so the text is that of the tier that runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def loop_ir(parfor: Parfor, nontemporal: bool = False) -> str:
 
         return str(kernels_of(Scans(parfor, host()))[0])
     if "r" not in parfor.dims:
-        return str(results(parfor, host(), nontemporal=nontemporal)["vectorize"])
+        return str(results(parfor, host(), nontemporal=nontemporal, hot=_hot(parfor))["vectorize"])
     from lazyarr.codegen.reduce_blocks import staged
     from lazyarr.codegen.reduce_count import counted
     from lazyarr.codegen.reduce_inner import in_registers
@@ -40,14 +40,14 @@ def loop_ir(parfor: Parfor, nontemporal: bool = False) -> str:
     from lazyarr.codegen.reduce_plan import across
 
     if across(parfor):
-        return str(row_kernel(Reduce(parfor, host()), first=False))
-    r = Reduce(counted(parfor), host())
+        return str(row_kernel(Reduce(parfor, host(), hot=_hot(parfor)), first=False))
+    r = Reduce(counted(parfor), host(), hot=_hot(parfor))
     kernel = in_registers(r)
     return str(staged(r).kernel if kernel is None else kernel)
 
 
 def source(parfor: Parfor, nontemporal: bool = False) -> Source:
-    return compile_parfor(parfor, host(), nontemporal=nontemporal)
+    return compile_parfor(parfor, host(), nontemporal=nontemporal, hot=_hot(parfor))
 
 
 def modules(found: Source) -> dict[str, str]:
@@ -64,6 +64,10 @@ def tiers(parfor: Parfor) -> dict[str, int]:
     """Of each of the `modules` of a kernel: that which runs, or that which it begins with."""
     first = 2 if current.tier == "2" else 1
     return {"kernel": tier_of(parfor) or first, "shell": 1, "combine": 1}
+
+
+def _hot(parfor: Parfor) -> bool:
+    return tiers(parfor)["kernel"] > 1
 
 
 def optimised(ir: str) -> str:
