@@ -9,7 +9,7 @@ symbols made before.  Numbers do not overflow: what they count lies in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 
 DEPTH = 24
@@ -17,76 +17,113 @@ DEPTH = 24
 
 Number = int | Fraction
 Terms = dict[tuple[int, ...], Number]
+Key = frozenset[tuple[tuple[int, ...], Number]]
 
 
 class Poly:
-    """A sum: the numbers of the symbols that are multiplied -> how often."""
+    """A sum: the numbers of the symbols that are multiplied, in order -> how often (never 0)."""
 
-    __slots__ = ("key", "terms")
+    __slots__ = ("_key", "terms")
 
-    def __init__(self, terms: Mapping[tuple[int, ...], Number]) -> None:
-        self.terms: Terms = {m: c for m, c in terms.items() if c}
-        self.key = frozenset(self.terms.items())
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self._key: Key | None = None
+
+    @property
+    def key(self) -> Key:
+        found = self._key
+        if found is None:
+            found = self._key = frozenset(self.terms.items())
+        return found
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Poly) and self.key == other.key
+        return isinstance(other, Poly) and self.terms == other.terms
 
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __add__(self, other: Poly | int) -> Poly:
-        terms = dict(self.terms)
-        for m, c in poly(other).terms.items():
-            terms[m] = terms.get(m, 0) + c
+    def __add__(self, other: Poly | Number) -> Poly:
+        return self._plus(other.terms if isinstance(other, Poly) else {(): other}, 1)
+
+    def __sub__(self, other: Poly | Number) -> Poly:
+        return self._plus(other.terms if isinstance(other, Poly) else {(): other}, -1)
+
+    def _plus(self, more: Terms, times: int) -> Poly:
+        terms = self.terms.copy()
+        for m, c in more.items():
+            c = terms.get(m, 0) + c * times
+            if c:
+                terms[m] = c
+            else:
+                terms.pop(m, None)
         return Poly(terms)
 
     def __mul__(self, other: Poly | Number) -> Poly:
+        if not isinstance(other, Poly):
+            if other == 1:
+                return self
+            return Poly({m: whole(c * other) for m, c in self.terms.items()}) if other else ZERO
+        if other.terms.keys() <= CONSTANT:
+            return self * other.terms.get((), 0)
         terms: Terms = {}
         for m, c in self.terms.items():
-            for n, d in poly(other).terms.items():
-                key = tuple(sorted((*m, *n)))
+            for n, d in other.terms.items():
+                key = tuple(sorted(m + n)) if m else n
                 terms[key] = terms.get(key, 0) + c * d
-        return Poly(terms)
-
-    def __sub__(self, other: Poly | int) -> Poly:
-        return self + poly(other) * -1
+        return Poly({m: whole(c) for m, c in terms.items() if c})
 
     @property
     def number(self) -> Number | None:
         """Its value, if it has no symbols."""
-        return self.terms.get((), 0) if self.terms.keys() <= {()} else None
+        return self.terms.get((), 0) if self.terms.keys() <= CONSTANT else None
 
     @property
     def symbols(self) -> set[int]:
         return {s for m in self.terms for s in m}
+
+    @property
+    def last(self) -> int:
+        """The symbol that was made last, of some."""
+        return max(m[-1] for m in self.terms if m)
 
     def split(self, symbol: int) -> tuple[Poly, Poly] | None:
         """What the symbol is multiplied by, and the rest; None: it is squared."""
         by: Terms = {}
         rest: Terms = {}
         for m, c in self.terms.items():
-            if m.count(symbol) > 1:
-                return None
-            if symbol in m:
-                by[tuple(s for s in m if s != symbol)] = c
-            else:
+            if symbol not in m:
                 rest[m] = c
+                continue
+            at = m.index(symbol)
+            left = m[:at] + m[at + 1 :]
+            if symbol in left:
+                return None
+            by[left] = c
         return Poly(by), Poly(rest)
 
     def over(self, divisor: Poly) -> Number | None:
         """How many times a divisor it is, if that is a number."""
         if not divisor.terms:
             return None
+        if self.terms.keys() != divisor.terms.keys():
+            return None if self.terms else 0
         m, c = next(iter(divisor.terms.items()))
-        factor = Fraction(self.terms.get(m, 0), c)
-        return factor if self == divisor * factor else None
+        factor = whole(Fraction(self.terms[m], c)) if self.terms[m] % c else self.terms[m] // c
+        same = all(self.terms[m] == c * factor for m, c in divisor.terms.items())
+        return factor if same else None
 
 
 def poly(x: Poly | Number) -> Poly:
-    return x if isinstance(x, Poly) else Poly({(): x})
+    return x if isinstance(x, Poly) else Poly({(): x} if x else {})
+
+
+def whole(x: Number) -> Number:
+    """The same number: as an int, which computes many times as fast, if it is one."""
+    return x.numerator if x.denominator == 1 else x
 
 
 ZERO = Poly({})
+CONSTANT: frozenset[tuple[int, ...]] = frozenset([()])
 
 
 class Bound:
@@ -110,7 +147,7 @@ class Facts:
         """Symbols that are something else here."""
         self.choices: dict[int, tuple[Poly, Poly]] = {} if outer is None else outer.choices
         """Symbols that are one of two."""
-        self.known: dict[frozenset[tuple[tuple[int, ...], Number]], bool] = {}
+        self.known: dict[Key, bool] = {}
         self.count: list[int] = [0] if outer is None else outer.count
 
     # Symbols
@@ -137,10 +174,11 @@ class Facts:
         """x / by rounded down, where neither is negative."""
         size = by.number
         if size is not None:
-            whole = Poly({m: c // size if not m or not c % size else 0 for m, c in x.terms.items()})
-            rest = x - whole * size
+            times = {m: c // size for m, c in x.terms.items() if not m or not c % size}
+            parts = Poly({m: c for m, c in times.items() if c})
+            rest = x - parts * size
             if self.never_negative(rest) and self.never_negative(by - rest - 1):
-                return whole
+                return parts
         found = self.symbol(0 if self.never_negative(x) else None)
         (number,) = found.symbols
         self.bound(number, Bound(True, by, x))
@@ -165,7 +203,7 @@ class Facts:
         if number is not None:
             self.never |= number < 0
             return
-        last = max(p.symbols)
+        last = p.last
         parts = p.split(last)
         by = parts[0].number if parts else None
         if parts is None or by is None:
@@ -182,7 +220,7 @@ class Facts:
         self.holds(p)
         self.holds(p * -1)
         if p.symbols:
-            last = max(p.symbols)
+            last = p.last
             parts = p.split(last)
             if parts and parts[0].number in (1, -1):
                 self.equal[last] = parts[1] * -parts[0].number
@@ -220,7 +258,7 @@ class Facts:
         number = p.number
         if number is not None:
             return number >= 0
-        last = max(p.symbols)
+        last = p.last
         parts = p.split(last)
         if parts is None or not depth:
             return False

@@ -23,6 +23,7 @@ ITERATIONS = 16
 """Iterations that are gone through one by one, at most."""
 
 SIZES = {"half": 2, "float": 4, "double": 8, "ptr": 8}
+NUMBER = re.compile(r"-?\d+")
 QUIET = "@llvm.prefetch."
 """Calls that touch nothing, though they are given an address."""
 
@@ -208,9 +209,9 @@ class Text:
         return line.split(" = ", 1)[0].strip()
 
     def value(self, name: str) -> Value:
-        if re.fullmatch(r"-?\d+", name):
-            return poly(int(name))
-        return self.values.get(name)
+        if name[0] in "%@":
+            return self.values.get(name)
+        return poly(int(name)) if NUMBER.fullmatch(name) else None
 
     def number_of(self, name: str) -> Poly | None:
         found = self.value(name)
