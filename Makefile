@@ -8,6 +8,9 @@ PYTEST_ARGS ?=
 PYTEST := -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 BENCH_ARGS ?=
 
+# The tests start hundreds of processes: each would compile the library anew where this is set.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-waiting test-interop bench lint asv-check test-oldest clean
 .DELETE_ON_ERROR:
 
@@ -45,13 +48,21 @@ test-oldest: $(OLDEST)/.has-oldest
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
+# What is installed is compiled where it is imported: most of it never is.
+INSTALL := -m pip install --quiet --no-compile --editable
+
+# The extras that come with others.
+dev_HAS := test examples bench
+bench_HAS := examples
+interop_HAS := test
+
 $(VENV)/.has-%: pyproject.toml | $(VENV)/bin/python
-	$(RUN) -m pip install --quiet --editable '.[$*]'
-	touch $@
+	$(RUN) $(INSTALL) '.[$*]'
+	touch $(addprefix $(VENV)/.has-,$* $($*_HAS))
 
 $(OLDEST)/.has-oldest: pyproject.toml
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install --quiet --editable '.[test]' 'numpy==2.0.*'
+	$(OLDEST)/bin/python $(INSTALL) '.[test]' 'numpy==2.0.*'
 	touch $@
 
 clean:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 from lazyarr.kernel_index import WRITERS
 
@@ -62,9 +61,15 @@ def layer_of(module: str) -> str:
     return part if part == "debug" else LAYER_OF.get(part, "face")
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(path: Path, top_level: bool = False) -> list[str]:
     """Dotted names that a file imports; only where importing the file imports them, if `top_level`."""
-    todo: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    todo: list[ast.AST] = [parsed(path)]
     found = []
     for node in todo:
         if top_level and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
@@ -80,6 +85,7 @@ def imports(path: Path, top_level: bool = False) -> list[str]:
     return found
 
 
+@cache
 def is_module(name: str) -> bool:
     path = ROOT.joinpath(*name.split("."))
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
@@ -89,27 +95,33 @@ def test_every_layer_names_modules_that_exist() -> None:
     assert not [module for module in LAYER_OF if not is_module(f"lazyarr.{module}")]
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_imports_run_one_way(path: Path) -> None:
-    layer = layer_of(name_of(path))
-    if layer not in MAY_IMPORT:
-        return                          # the face and debug may import all
-    own = [name for name in imports(path) if name.startswith("lazyarr.")]
+def test_imports_run_one_way() -> None:
+    """(The face and debug may import all.)"""
     wrong = [
-        name
-        for name in own
-        if layer_of(name) not in MAY_IMPORT[layer]
-        and name not in ALSO.get(layer, ())
-        and not (layer_of(name) == "debug" and name not in imports(path, top_level=True))
+        (name_of(path), name)
+        for path in FILES
+        for name in imports(path)
+        if name.startswith("lazyarr.") and not allowed(path, name)
     ]
-    assert not wrong, f"{layer} may not import {wrong}"
+    assert not wrong, [f"{name} is {layer_of(name)} and may not import {other}" for name, other in wrong]
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_llvmlite_and_debug_are_imported_lazily(path: Path) -> None:
-    for name in imports(path, top_level=True):
-        assert name.split(".")[0] != "llvmlite"
-        assert layer_of(name) != "debug" or layer_of(name_of(path)) == "debug", name
+def allowed(path: Path, name: str) -> bool:
+    layer, other = layer_of(name_of(path)), layer_of(name)
+    if layer not in MAY_IMPORT or other in MAY_IMPORT[layer] or name in ALSO.get(layer, ()):
+        return True
+    return other == "debug" and name not in imports(path, top_level=True)
+
+
+def test_llvmlite_and_debug_are_imported_lazily() -> None:
+    wrong = [
+        (name_of(path), name)
+        for path in FILES
+        for name in imports(path, top_level=True)
+        if name.split(".")[0] == "llvmlite"
+        or (layer_of(name) == "debug" and layer_of(name_of(path)) != "debug")
+    ]
+    assert not wrong
 
 
 def test_importing_lazyarr_does_not_import_llvmlite() -> None:
@@ -122,13 +134,16 @@ def test_nothing_named_threading_at_the_root() -> None:
     assert not (ROOT / "threading").exists() and not (ROOT / "threading.py").exists()
 
 
-@pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_no_source_text_is_run(path: Path) -> None:
-    if path.stem in RUNNERS:
-        return
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            assert node.func.id not in ("eval", "exec", "compile"), f"{path}:{node.lineno}"
+def test_no_source_text_is_run() -> None:
+    wrong = [
+        f"{path}:{node.lineno}"
+        for path in FILES
+        if path.stem not in RUNNERS
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        and node.func.id in ("eval", "exec", "compile")
+    ]  # fmt: skip
+    assert not wrong
 
 
 def test_the_index_of_kernels_goes_by_all_that_writes_them() -> None:

@@ -404,7 +404,7 @@ def slow(np: Any, x: Any) -> Any:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
 def test_an_interrupt_leaves_what_waits(seen: list[Any]) -> None:
-    x, real = arrays("f8", n=6_000_000)
+    x, real = arrays("f8", n=1_500_000)
     with np.options(num_threads=1):
         met(slow, x)
         result = slow(np, x)
@@ -430,7 +430,7 @@ def test_an_interrupt_leaves_what_waits(seen: list[Any]) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
 def test_a_handler_evaluates_meanwhile(seen: list[Any]) -> None:
-    x, real = arrays("f8", n=6_000_000)
+    x, real = arrays("f8", n=1_500_000)
     u, v, a, b = arrays("f8", "f8")
     found: list[Any] = []
     with np.options(num_threads=1):
@@ -456,7 +456,7 @@ def test_a_handler_asks_for_the_same_and_overwrites_what_it_reads(
     by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
     """What the handler had computed stays: the launch under way has read what was written since."""
-    real = arrays("f8", n=6_000_000)[1]
+    real = arrays("f8", n=1_500_000)[1]
     x = np.array(real) + 0.0
     np.evaluate(x)
     with np.options(num_threads=1):
@@ -492,7 +492,7 @@ def test_a_handler_asks_for_the_same_and_overwrites_what_it_reads(
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
 def test_a_plan_that_is_forgotten_meanwhile_is_held(code: Any) -> None:
     """With it its kernels' code would go, which runs."""
-    x, real = arrays("f8", n=6_000_000)
+    x, real = arrays("f8", n=1_500_000)
     held: list[bool] = []
     with np.options(num_threads=1):
         met(slow, x)

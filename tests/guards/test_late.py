@@ -21,7 +21,8 @@ PACKAGE = Path(lazyarr.__file__).parent
 def calls_of_late():
     """Modules, and what they put into their globals by `late(globals(), module="names")`."""
     for path in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "late(" in text else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "late":
                 for keyword in node.keywords:
                     if isinstance(keyword.value, ast.Constant):
