@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 sys.path.append(str(Path(__file__).parent))     # for what tests of several folders share
+from covering import covering
 
 # A shell that runs the tests in the background ignores Ctrl-C for them, and so would what they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -33,6 +34,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files anew instead of comparing"
     )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of a test marked ``covering`` the parameters that hold every pair of their values."""
+    groups: dict[Any, list[pytest.Function]] = {}
+    for item in items:
+        if item.get_closest_marker("covering"):
+            assert isinstance(item, pytest.Function)
+            groups.setdefault((item.path, item.originalname), []).append(item)
+    left = set()
+    for group in groups.values():
+        kept = covering([[*map(id, item.callspec.params.values())] for item in group])
+        left |= {*group} - {group[k] for k in kept}
+    if left:
+        config.hook.pytest_deselected(items=[*left])
+        items[:] = [item for item in items if item not in left]
 
 
 def pytest_collection_finish() -> None:

@@ -91,6 +91,7 @@ def stored(np: Any, x: Any) -> Any:
     return np.stack([y.sum(axis=1), y[:, -1]])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("tier", ["1", "2"])
 @pytest.mark.parametrize("program", [sums, squares, several, stored], ids=lambda p: p.__name__)
 @pytest.mark.parametrize("char", "efD")

@@ -79,6 +79,7 @@ def values(rng: numpy.random.Generator, char: str, shape: tuple[int, ...]) -> nu
     return found.clip(-50, 50).astype(char) if char not in "FD" else found.astype(char)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("char", "efdFDbhil")
 def test_bits_of_numpy(program: Callable[..., Any], char: str) -> None:

@@ -81,6 +81,7 @@ def same(program: Callable[..., Any], x: numpy.ndarray, y: numpy.ndarray) -> boo
     return bool((nan == numpy.isnan(mine)).all()) and mine[~nan].tobytes() == theirs[~nan].tobytes()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
 @pytest.mark.parametrize("char", "efdDbl")
 def test_bits_of_numpy(program: Callable[..., Any], char: str) -> None:

@@ -99,6 +99,7 @@ def reversed_(np: Any, x: Any, y: Any) -> Any:
     return (x[::-1] + y).sum(axis=0), x[::3].sum(axis=0)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
     "program", [sums, part, products, spread, greatest, selected, two_axes, reversed_],

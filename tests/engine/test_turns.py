@@ -107,6 +107,7 @@ def test_others_stay(name: str) -> None:
     assert not any(step.turns for step, _ in chained())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", [*TAKE_TURNS, *STAY])
 @pytest.mark.parametrize("times", [2, 3, 7])
 def test_bits(name: str, times: int) -> None:
