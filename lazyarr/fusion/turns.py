@@ -102,6 +102,7 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> Turns
         each = _row_bytes(writes[at + length :][:length], swept)
         fit = fits(beside * frame.strides[0], frame.shape[0], beside * each, beside, length > 1)
         most = max(1, min(fit, groups // length) // 2)      # (pairs)
+        _has_room(writes[at : at + length], 2 * most)
         other: Expr | None = None               # what lies in the other buffer when a run begins
         while count > 1:
             pairs = count // 2
@@ -113,20 +114,62 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> Turns
     return found
 
 
-def in_pairs(write: Expr) -> Expr:
-    """The last write below, or this one, up to which an even number of sweeps pends.
+def in_launches(writes: Sequence[Expr]) -> list[Expr]:
+    """The last writes to some arrays; or some before them, up to which the sweeps that pend are so many as run
+    in whole launches, or at least an even number.
 
-    An odd one leaves a sweep that goes in place: what it computes is stored, and copied where it belongs."""
-    writes, value = list[Expr](), write
-    while value.op is not None and value.old is not None and not value.covers:
-        writes.append(value)
-        value = value.old
-    for length in range(1, min(LONGEST, len(writes) // 3) + 1):
-        again = writes[length]
-        if again.op == write.op and same(region_of(again), region_of(write)):
-            odd = len(writes) // length % 2 and any(map(_shifts, writes[:length]))
-            return again if odd else write
-    return write
+    What a launch of few sweeps is left with takes nearly as long, and an odd one goes in place: what it
+    computes is stored, and copied where it belongs.  Arrays that a program goes through in turn have as many
+    sweeps."""
+    found, swept, least, most = [*writes], list[tuple[int, int, int, list[Expr]]](), 0, 1
+    for k, write in enumerate(writes):
+        below = list[Expr]()
+        value = write
+        while value.op is not None and value.old is not None and not value.covers:
+            below.append(value)
+            value = value.old
+        length = _length(below)
+        if length:
+            count, fit = len(below) // length, _launches.get(_place(write), 0)
+            if not fit and any(map(_shifts, below[:length])):
+                fit = 2
+            if fit:
+                swept.append((k, count, length, below))
+                least, most = min(least or count, count), max(most, fit)
+    whole = least // most * most or least & -2
+    for k, count, length, below in swept:
+        if 0 < whole < count:
+            found[k] = below[(count - whole) * length]
+    return found
+
+
+def _length(writes: Sequence[Expr]) -> int:
+    """How many writes, newest first, make a sweep; 0 where it is none, or the only one."""
+    if len(writes) > 2:
+        last = writes[0]
+        for length in range(1, min(LONGEST, len(writes) // 2) + 1):
+            again = writes[length]
+            if again.op == last.op and same(region_of(again), region_of(last)):
+                return length
+    return 0
+
+
+_launches: dict[Any, int] = {}
+"""By a write of theirs, how many sweeps have room in one launch, as the last plan of such ones had it."""
+
+MOST_LAUNCHES = 64
+"""Of them; all are forgotten when there are more."""
+
+
+def _place(write: Expr) -> Any:
+    return write.op, elements(region_of(write))
+
+
+def _has_room(sweep: Sequence[Expr], together: int) -> None:
+    """So many sweeps like this one have room in a launch."""
+    if len(_launches) + len(sweep) > MOST_LAUNCHES:
+        _launches.clear()
+    _launches.update(dict.fromkeys(map(_place, sweep), together))
 
 
 def _row_bytes(sweep: Sequence[Expr], swept: Collection[int]) -> int:
