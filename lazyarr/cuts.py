@@ -3,8 +3,8 @@
 In:  nodes, when they are made.   Out: whether what is pending is to be computed now.
 A graph that is cut wherever its size happens to end differs from time to time, and each such graph needs a
 plan of its own.  So a cut is remembered by what the node does; from three quarters of the size on, the
-next node that does the same is the place.  A loop that was cut there many times goes on, as far as anybody can
-tell: then a plan of more sweeps pays, which is looked up, and launched, less often.
+next node that does the same is the place.  A loop that was cut there many times goes on, as far as anybody
+can tell: then plans of more sweeps pay, which are looked up, and launched, less often.
 """
 
 from __future__ import annotations

@@ -346,9 +346,9 @@ def _ripe(value: Expr) -> list[Expr]:
     since it stands on several arrays that nobody else needs."""
     from lazyarr.fusion.turns import in_launches  # (see `evaluate`)
 
-    below = in_launches(written_below(value))
+    below = written_below(value)
     passing = sum(each.nbytes for each in below if not is_held(each))
-    return [value] if passing > value.nbytes + SLACK else below
+    return [value] if passing > value.nbytes + SLACK else in_launches(below)
 
 
 def bound(node: Expr) -> None:

@@ -116,9 +116,9 @@ class Account:
         least = price.of(nodes)
         if spent < SURE * least:
             return True
-        if price is PLAN and spent < SURE * (least + KERNELS.of(nodes)):
-            if not (lasts(nodes[-1]) or _has_kernels(nodes)):
-                return True
+        short = price is PLAN and spent < SURE * (least + KERNELS.of(nodes))
+        if short and not lasts(nodes[-1]) and not _has_kernels(nodes):
+            return True
         _enter(_spent, self.key, inf)
         return False
 

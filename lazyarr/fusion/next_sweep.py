@@ -22,7 +22,7 @@ from lazyarr.fusion.group import Access, Asked
 class Sweep:
     """Writes, and what is computed for them alone, element by element."""
 
-    __slots__ = ("into", "reads", "writes", "beside")
+    __slots__ = ("into", "reads", "writes", "beside", "into_buffers")
 
     def __init__(self) -> None:
         self.into: Sweep | None = None
@@ -32,6 +32,8 @@ class Sweep:
         self.writes: list[Expr] = []
         self.beside: dict[int, numpy.ndarray | None] | None = None
         """By identity of a buffer, once somebody asked: what it reads of it; None for parts that overlap."""
+        self.into_buffers = set[int]()
+        """By identity, once somebody asked, where its writes go, if it reads such parts."""
 
     def join(self, other: Sweep) -> None:
         other.into = self
@@ -39,8 +41,8 @@ class Sweep:
         self.writes += other.writes
 
     def is_next(self, stores: Sequence[Access], memory: Memory) -> bool:
-        """Does it read parts of a buffer that overlap, where one of these writes?  Or do these write where it
-        does, as the sweep before the last one, if both take turns with another buffer?"""
+        """Does it read parts of a buffer that overlap, where one of these writes?  Or does one write where it
+        will, as the sweep before the last one does, if they take turns with another buffer?"""
         sweep = self
         while sweep.into is not None:
             sweep = sweep.into
@@ -53,10 +55,12 @@ class Sweep:
                 if part is not None and part is not read.geo and not memory.harmless(part, read.geo):
                     found[key] = None
             if any(part is None for part in found.values()):    # (nobody may compare geometries)
-                found.update(dict.fromkeys([id(memory.key(write)) for write in sweep.writes]))
+                sweep.into_buffers = {id(memory.key(write)) for write in sweep.writes}
         for store in stores:
             key = id(store.key)
             if key in found and found[key] is None:
+                return True
+            if key in sweep.into_buffers and store.value not in sweep.writes:
                 return True
         return False
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field
+from operator import itemgetter
 from typing import Any
 
 import numpy
@@ -115,13 +116,14 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> Turns
 
 
 def in_launches(writes: Sequence[Expr]) -> list[Expr]:
-    """The last writes to some arrays; or some before them, up to which the sweeps that pend are so many as run
-    in whole launches, or at least an even number.
+    """The last writes to some arrays; or some before them, up to which as many sweeps pend as run in whole
+    launches, or at least an even number.
 
-    What a launch of few sweeps is left with takes nearly as long, and an odd one goes in place: what it
+    A launch of the few that are left over takes nearly as long, and an odd one goes in place: what it
     computes is stored, and copied where it belongs.  Arrays that a program goes through in turn have as many
-    sweeps."""
-    found, swept, least, most = [*writes], list[tuple[int, int, int, list[Expr]]](), 0, 1
+    sweeps: those up to which the next one of the first reads them (else one's launches would end within the
+    other's)."""
+    found, swept, most = [*writes], list[tuple[int, int, int, list[Expr]]](), 1
     for k, write in enumerate(writes):
         below = list[Expr]()
         value = write
@@ -130,17 +132,35 @@ def in_launches(writes: Sequence[Expr]) -> list[Expr]:
             value = value.old
         length = _length(below)
         if length:
-            count, fit = len(below) // length, _launches.get(_place(write), 0)
-            if not fit and any(map(_shifts, below[:length])):
-                fit = 2
+            fit = _launches.get(_place(write), 0) or 2 * any(map(_shifts, below[:length]))
             if fit:
-                swept.append((k, count, length, below))
-                least, most = min(least or count, count), max(most, fit)
+                swept.append((len(below) // length, k, length, below))
+                most = max(most, fit)
+    if not swept:
+        return found
+    least = min(swept)[0]
     whole = least // most * most or least & -2
-    for k, count, length, below in swept:
-        if 0 < whole < count:
-            found[k] = below[(count - whole) * length]
-    return found
+    if whole:
+        chains = {id(each): k for _, k, _, below in swept for each in below}
+        for count, k, length, below in sorted(swept, key=itemgetter(0)):    # (at last the one that goes first)
+            at = (count - whole) * length
+            found[k] = below[at]
+            for each in _read(below[max(0, at - length) : at]):
+                there = chains.get(id(each))
+                if there is None:
+                    found.append(each)
+                elif there != k:
+                    found[there] = each
+    return [*{write.serial: write for write in found}.values()]
+
+
+def _read(writes: Sequence[Expr]) -> Iterator[Expr]:
+    """The pending values of arrays of which parts were written that some writes read."""
+    for node in (n for write in writes for n in _below(write)):
+        for i in node.inputs:
+            value = i.expr if i.__class__ is Read else None
+            if value is not None and value.op is not None and value.old is not None and not value.covers:
+                yield value
 
 
 def _length(writes: Sequence[Expr]) -> int:
