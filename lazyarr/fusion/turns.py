@@ -142,7 +142,7 @@ def in_launches(writes: Sequence[Expr]) -> list[Expr]:
     whole = least // most * most or least & -2
     if whole:
         chains = {id(each): k for _, k, _, below in swept for each in below}
-        for count, k, length, below in sorted(swept, key=itemgetter(0)):    # (at last the one that goes first)
+        for count, k, length, below in sorted(swept, key=itemgetter(0)):    # (the first one at last)
             at = (count - whole) * length
             found[k] = below[at]
             for each in _read(below[max(0, at - length) : at]):

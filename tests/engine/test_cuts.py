@@ -90,7 +90,7 @@ def evaluations(x: Any, weight: float, sweeps: int) -> int:
 @pytest.mark.parametrize("jit", ["always", "auto"])
 def test_a_loop_that_goes_on_is_cut_less_often(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuts, "LASTING", 4)
-    real = numpy.random.default_rng(3).random((300, 300))
+    real = numpy.random.default_rng(3).random((600, 600))
     with np.options(jit=jit):
         x = np.array(real)
         first = evaluations(x, 0.25, 60)
