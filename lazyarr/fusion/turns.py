@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import field
-from operator import itemgetter
 from typing import Any
 
 import numpy
@@ -120,10 +119,9 @@ def in_launches(writes: Sequence[Expr]) -> list[Expr]:
     launches, or at least an even number.
 
     A launch of the few that are left over takes nearly as long, and an odd one goes in place: what it
-    computes is stored, and copied where it belongs.  Arrays that a program goes through in turn have as many
-    sweeps: those up to which the next one of the first reads them (else one's launches would end within the
-    other's)."""
-    found, swept, most = [*writes], list[tuple[int, int, int, list[Expr]]](), 1
+    computes is stored, and copied where it belongs.  Arrays that a program goes through in turn end where the
+    next sweep of the youngest finds them (else one's launches would end within the other's)."""
+    found, swept, most, each = [*writes], list[tuple[int, int, int, list[Expr]]](), 1, 1
     for k, write in enumerate(writes):
         below = list[Expr]()
         value = write
@@ -132,25 +130,29 @@ def in_launches(writes: Sequence[Expr]) -> list[Expr]:
             value = value.old
         length = _length(below)
         if length:
-            fit = _launches.get(_place(write), 0) or 2 * any(map(_shifts, below[:length]))
+            turns = any(map(_shifts, below[:length]))
+            fit = _launches.get(_place(write), 0) or 2 * turns
             if fit:
                 swept.append((len(below) // length, k, length, below))
-                most = max(most, fit)
+                most, each = max(most, fit), max(each, 1 + turns)
     if not swept:
         return found
     least = min(swept)[0]
-    whole = least // most * most or least & -2
+    whole = least // most * most or least // each * each
     if whole:
-        chains = {id(each): k for _, k, _, below in swept for each in below}
-        for count, k, length, below in sorted(swept, key=itemgetter(0)):    # (the first one at last)
-            at = (count - whole) * length
+        chains = {id(n): k for _, k, _, below in swept for n in below}
+        ends = [((count - whole) * length, k, length, below) for count, k, length, below in swept]
+        ends.sort(key=lambda end: end[3][end[0]].serial)        # (the youngest has the last word)
+        for at, k, length, below in ends:
             found[k] = below[at]
-            for each in _read(below[max(0, at - length) : at]):
-                there = chains.get(id(each))
-                if there is None:
-                    found.append(each)
-                elif there != k:
-                    found[there] = each
+            for read in _read(below[max(0, at - length) : at]):
+                last = read.old if found[k] in _read((read,)) else read     # (else it begins the next one)
+                if last is not None and last.op is not None:
+                    there = chains.get(id(last))
+                    if there is None:
+                        found.append(last)
+                    elif there != k:
+                        found[there] = last
     return [*{write.serial: write for write in found}.values()]
 
 
@@ -183,6 +185,18 @@ MOST_LAUNCHES = 64
 
 def _place(write: Expr) -> Any:
     return write.op, elements(region_of(write))
+
+
+def has_room(chain: Sequence[Expr]) -> None:
+    """So many writes in place, to one array or several, have room in a launch."""
+    arrays, counts = dict[int, int](), dict[int, int]()
+    for write in chain:
+        if write.old is not None and not write.covers:
+            at = arrays[id(write)] = arrays.get(id(write.old), id(write))
+            counts[at] = counts.get(at, 0) + 1
+    swept = [write for write in chain if arrays.get(id(write)) == id(write)]    # (the first of each array)
+    if swept:
+        _has_room(swept, max(1, min(counts.values())))
 
 
 def _has_room(sweep: Sequence[Expr], together: int) -> None:

@@ -158,6 +158,25 @@ def test_arrays_that_are_swept_in_turn_are_due_up_to_one_place(times: int) -> No
     assert turns.in_launches([ahead, v.storage.value]) == [values[1], theirs]
 
 
+def test_sweeps_in_place_are_due_in_whole_launches_too() -> None:
+    """Up to what the next one reads that was there before: its own step begins with a write to `v`."""
+    (_u, v), values = written(waves, 5)
+    theirs = [v.storage.value]
+    while theirs[-1].old.op is not None:
+        theirs.append(theirs[-1].old)
+    turns.has_room([*reversed(theirs[-2:]), *reversed(values[-2:])])
+    assert turns.in_launches(values[:1]) == [values[1], theirs[1]]
+    assert turns.in_launches([values[0], theirs[0]]) == [values[1], theirs[1]]
+
+
+def test_a_plan_tells_how_many_sweeps_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 16)
+    with lazyarr.options(pending_nodes=1 << 30):
+        arrays = swept(lazyarr, waves, 8)
+        lazyarr.evaluate(*arrays)
+    assert turns._launches and set(turns._launches.values()) <= {*range(1, 8)}
+
+
 @pytest.mark.parametrize("times", [3, 5])
 def test_sweeps_that_go_in_place_anyway_are_due_at_once(times: int) -> None:
     _held, values = written(waves, times)
