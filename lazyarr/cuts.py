@@ -3,7 +3,8 @@
 In:  nodes, when they are made.   Out: whether what is pending is to be computed now.
 A graph that is cut wherever its size happens to end differs from time to time, and each such graph needs a
 plan of its own.  So a cut is remembered by what the node does; from three quarters of the size on, the
-next node that does the same is the place.
+next node that does the same is the place.  A loop that was cut there many times goes on, as far as anybody
+can tell: then plans of more sweeps pay, which are looked up, and launched, less often.
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ from typing import Any
 from lazyarr.config import current
 from lazyarr.expr import Expr, Read
 from lazyarr.geometry import offset_of
+from lazyarr.slot_words import SHARED
 
 MAX_WEIGHT = 4096
 """Pending nodes below one result, shared ones counted again."""
 
 SHARED_DEPTH = 100
-"""But up to this depth: sweeps read the one before several times, and many run in one launch.  (Of 72, 100
-and 144, two threads of a Zen 5: Jacobi 12.7, 9.7, 10.8 ms, heat 15.8, 12.4, 16.3, waves 15.3, 16.7, 19.6;
-since sweeps are cut in pairs, 144 over 100 on one thread: `docs/tuning.md`.)"""
+"""But up to this depth: sweeps read the one before several times, and many run in one launch."""
+
+LASTING_DEPTH = 400
+"""And up to this one where a loop goes on (`docs/tuning.md`), but twice as many as else may wait."""
+
+LASTING = 128
+"""So many times it was cut where it, or another, was before: that took longer than new plans will."""
+
+SHARED.value = SHARED_DEPTH
 
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""
@@ -34,6 +42,24 @@ UNBOUNDED = 1 << 30
 _places: dict[Any, None] = {}
 _kinds: set[Any] = set()
 """What of them can be asked at a glance: most nodes are of another op, or another shape."""
+
+
+class _Loop:
+    """The one that was cut last."""
+
+    __slots__ = ("times",)
+
+    def __init__(self) -> None:
+        self.times = 0
+        """How often it was cut where it, or another, was before."""
+
+
+_loop = _Loop()
+
+
+def lasts(node: Expr) -> bool:
+    """Is it of a loop that goes on, and more of that than waited before?  (Then its kernels are there.)"""
+    return SHARED.value > SHARED_DEPTH < node.depth and node.weight > MAX_WEIGHT
 
 
 def is_still_due(node: Expr) -> bool:
@@ -65,17 +91,22 @@ def is_due(node: Expr) -> bool:
     depth = node.depth
     if depth <= SELDOM:
         return depth > current.pending_nodes
-    most = current.pending_nodes                # (`_most`, written out)
-    if node.weight > MAX_WEIGHT and SHARED_DEPTH < most < UNBOUNDED:
-        most = SHARED_DEPTH
+    most = _most(node)
+    if depth > _least(most) and _kind(node) in _kinds and _likeness(node) in _places:
+        if most == SHARED.value:
+            _loop.times += 1
+            if _loop.times == LASTING:
+                SHARED.value = LASTING_DEPTH
+        return True
     if depth > most:
         if len(_places) >= MOST:
             _places.clear()
             _kinds.clear()
         _places[_likeness(node)] = None
         _kinds.add(_kind(node))
+        _loop.times, SHARED.value = 0, SHARED_DEPTH
         return True
-    return depth > most - (most >> 2) and _kind(node) in _kinds and _likeness(node) in _places
+    return False
 
 
 def _least(most: int) -> int:
@@ -84,7 +115,9 @@ def _least(most: int) -> int:
 
 def _most(node: Expr) -> int:
     most = current.pending_nodes
-    return SHARED_DEPTH if node.weight > MAX_WEIGHT and SHARED_DEPTH < most < UNBOUNDED else most
+    if node.weight > MAX_WEIGHT and SHARED_DEPTH < most < UNBOUNDED:
+        return min(SHARED.value, 2 * most)
+    return most
 
 
 def _kind(node: Expr) -> Any:

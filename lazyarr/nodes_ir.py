@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from enum import IntEnum
 from typing import Any
 
-from lazyarr.cuts import MAX_WEIGHT, SHARED_DEPTH
+from lazyarr.cuts import MAX_WEIGHT
 from lazyarr.object_fields import (
     C_CONTIGUOUS,
     DATA,
@@ -148,11 +148,12 @@ class Word(IntEnum):
     PROBE_ONE = 69
     """`geometry.probe`."""
     ALLOWED = 70
-    """The addresses of `slot_words.GRANTED`, `GRANTEE`."""
+    """The addresses of `slot_words.GRANTED`, `GRANTEE`, `SHARED`."""
     GRANTEE = 71
-    VIEWS = 72
+    SHARED = 72
+    VIEWS = 73
     """The address of the first `View`."""
-    END = 73
+    END = 74
 
 
 OPERAND = 2 + 2 * AXES
@@ -581,8 +582,8 @@ def _due(of: Places) -> Making:
     memory?"""
     f = Making("due", ("words", "depth", "weight"), of)
     most = f.variable(f.known(Word.PENDING))
-    with f.when("sgt", "%weight", MAX_WEIGHT), f.when("sgt", f.get(most), SHARED_DEPTH):
-        f.set(most, SHARED_DEPTH)
+    with f.when("sgt", "%weight", MAX_WEIGHT):          # (less, or more, than the usual option says)
+        f.set(most, f.load(f.known(Word.SHARED)))
     least = f.by("sub", f.get(most), f.by("ashr", f.get(most), 2))
     with f.when("sgt", "%depth", least):
         f.give(1)

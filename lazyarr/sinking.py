@@ -40,11 +40,23 @@ def sunk(nodes: list[Expr], roots: Sequence[Expr]) -> list[Expr]:
     for node in nodes:
         op = node.op.__class__
         for i in node.inputs:           # (written out: this runs for every node that there ever is)
-            if i.__class__ is Read:
-                value = i.expr
-                if value.op is not None and value.old is None and (i.geo is not value.region or op is Gather):
-                    return _Sinking(nodes, roots).run() if ON else nodes
+            if i.__class__ is not Read:
+                continue
+            value = i.expr
+            if value.op is None or value.old is not None or (i.geo is value.region and op is not Gather):
+                continue
+            if not (value.replaced and _is_changed(value)):
+                return _Sinking(nodes, roots).run() if ON else nodes
     return nodes
+
+
+def _is_changed(value: Expr) -> bool:
+    """Is a part of it to be changed?  Then all of it is needed: an array that is swept over, say."""
+    for ref in value.readers or ():
+        reader = ref()
+        if reader is not None and reader.old is value and reader.op is not None:
+            return True
+    return False
 
 
 class _Part(NamedTuple):

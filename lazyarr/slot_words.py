@@ -39,6 +39,9 @@ GRANTED = ctypes.c_longlong(0)
 GRANTEE = ctypes.c_longlong(0)
 """The address of the code that these are for, if not for all."""
 
+SHARED = ctypes.c_longlong(0)
+"""Nodes that may wait one below the other where several read the same ones (`cuts`)."""
+
 BARRING: list[Callable[[], None]] = []
 """Who hears of settings under which medium arrays must not be NumPy's at the call."""
 

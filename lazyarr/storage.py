@@ -344,11 +344,11 @@ def catch_up() -> None:
 def _ripe(value: Expr) -> list[Expr]:
     """What to compute of a value that is due: what it stands on, or itself where that takes less memory,
     since it stands on several arrays that nobody else needs."""
-    from lazyarr.fusion.turns import in_pairs  # (see `evaluate`)
+    from lazyarr.fusion.turns import in_launches  # (see `evaluate`)
 
-    below = [in_pairs(write) for write in written_below(value)]
+    below = written_below(value)
     passing = sum(each.nbytes for each in below if not is_held(each))
-    return [value] if passing > value.nbytes + SLACK else below
+    return [value] if passing > value.nbytes + SLACK else in_launches(below)
 
 
 def bound(node: Expr) -> None:

@@ -49,7 +49,7 @@ from lazyarr.nodes_ir import (
 from lazyarr.nodes_text import make
 from lazyarr.recall_text import HASH, MOST_ARGS, Row, called_so, recall
 from lazyarr.records import NamedTuple
-from lazyarr.slot_words import GRANTED, GRANTEE, UNUSUAL, at_address
+from lazyarr.slot_words import GRANTED, GRANTEE, SHARED, UNUSUAL, at_address
 from lazyarr.srcloc import Loc
 from lazyarr.storage import REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
 from lazyarr.values import Buffer
@@ -334,7 +334,7 @@ def _words(table: Table) -> numpy.ndarray:
         Word.TABLE: address(table.rows), Word.RECALLS: address(table.heads),
         Word.WRITES: address(table.writes), Word.VIEWS: address(table.views),
         Word.UNUSUAL: at_address(UNUSUAL),
-        Word.ALLOWED: at_address(GRANTED), Word.GRANTEE: at_address(GRANTEE),
+        Word.ALLOWED: at_address(GRANTED), Word.GRANTEE: at_address(GRANTEE), Word.SHARED: at_address(SHARED),
         Word.OWNER: id(LOCK) + fields.owner_of(RLock()),
         Word.PENDING: DEFAULTS["pending_nodes"], Word.SLACK: SLACK, Word.EAGER: eager,
         Word.MOVED: MOVED * eager, Word.IN_PLACE: IN_PLACE * eager, Word.MEDIUM: MEDIUM * eager,

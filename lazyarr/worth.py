@@ -17,6 +17,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
+from lazyarr.cuts import lasts
 from lazyarr.expr import FOLDS, Expr, Keep, Map
 from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
@@ -115,7 +116,8 @@ class Account:
         least = price.of(nodes)
         if spent < SURE * least:
             return True
-        if price is PLAN and spent < SURE * (least + KERNELS.of(nodes)) and not _has_kernels(nodes):
+        short = price is PLAN and spent < SURE * (least + KERNELS.of(nodes))
+        if short and not lasts(nodes[-1]) and not _has_kernels(nodes):
             return True
         _enter(_spent, self.key, inf)
         return False

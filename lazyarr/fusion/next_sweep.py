@@ -22,22 +22,27 @@ from lazyarr.fusion.group import Access, Asked
 class Sweep:
     """Writes, and what is computed for them alone, element by element."""
 
-    __slots__ = ("into", "reads", "beside")
+    __slots__ = ("into", "reads", "writes", "beside", "into_buffers")
 
     def __init__(self) -> None:
         self.into: Sweep | None = None
         """Another one that it has become a part of."""
         self.reads: list[Read] = []
         """What it reads of values that were written."""
+        self.writes: list[Expr] = []
         self.beside: dict[int, numpy.ndarray | None] | None = None
         """By identity of a buffer, once somebody asked: what it reads of it; None for parts that overlap."""
+        self.into_buffers = set[int]()
+        """By identity, once somebody asked, where its writes go, if it reads such parts."""
 
     def join(self, other: Sweep) -> None:
         other.into = self
         self.reads += other.reads
+        self.writes += other.writes
 
     def is_next(self, stores: Sequence[Access], memory: Memory) -> bool:
-        """Does it read parts of a buffer that overlap, where one of these writes?"""
+        """Does it read parts of a buffer that overlap, where one of these writes?  Or does one write where it
+        will, as the sweep before the last one does, if they take turns with another buffer?"""
         sweep = self
         while sweep.into is not None:
             sweep = sweep.into
@@ -49,9 +54,13 @@ class Sweep:
                 part = found.setdefault(key, read.geo)
                 if part is not None and part is not read.geo and not memory.harmless(part, read.geo):
                     found[key] = None
+            if any(part is None for part in found.values()):    # (nobody may compare geometries)
+                sweep.into_buffers = {id(memory.key(write)) for write in sweep.writes}
         for store in stores:
             key = id(store.key)
             if key in found and found[key] is None:
+                return True
+            if key in sweep.into_buffers and store.value not in sweep.writes:
                 return True
         return False
 
@@ -67,6 +76,7 @@ def sweeps_of(nodes: Sequence[Expr], asked: Asked) -> dict[int, Sweep]:
         serial, sweep = node.serial, None
         if node.old is not None:
             sweep = of[serial] = Sweep()
+            sweep.writes.append(node)
             writes += 1
         elif serial in of:
             if serial in apart or serial in asked or node.op.__class__ is not Map:

@@ -17,6 +17,7 @@ from lazyarr.counters import COUNT
 def forgotten() -> Iterator[None]:
     planning.forget()
     cuts._places.clear()
+    cuts._loop.times, cuts.SHARED.value = 0, cuts.SHARED_DEPTH
     with np.options(jit="always"):
         yield
 
@@ -73,3 +74,42 @@ def test_calls_count_as_what_they_are_made_of() -> None:
             y = (y + 1).std(axis=1, keepdims=True) + x
         np.evaluate(y)
     assert sizes and max(sizes) < 150
+
+
+def sweep(np: Any, x: Any, weight: float) -> None:
+    x[1:-1, 1:-1] = weight * (x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2])
+
+
+def evaluations(x: Any, weight: float, sweeps: int) -> int:
+    before = COUNT.node_bound
+    for _ in range(sweeps):
+        sweep(np, x, weight)
+    return COUNT.node_bound - before
+
+
+@pytest.mark.parametrize("jit", ["always", "auto"])
+def test_a_loop_that_goes_on_is_cut_less_often(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuts, "LASTING", 4)
+    real = numpy.random.default_rng(3).random((600, 600))
+    with np.options(jit=jit):
+        x = np.array(real)
+        first = evaluations(x, 0.25, 60)
+        later = evaluations(x, 0.25, 240)
+        assert cuts.SHARED.value == cuts.LASTING_DEPTH
+        assert first >= 3 and later <= 240 * first / 60 / 2
+        np.evaluate(x)
+        y = np.array(real.astype("f"))          # (another loop goes on as this one began)
+        assert evaluations(y, 0.25, 120) > 1
+        assert cuts.SHARED.value == cuts.SHARED_DEPTH
+    for _ in range(300):
+        sweep(numpy, real, 0.25)
+    assert numpy.asarray(x).tobytes() == real.tobytes()
+
+
+def test_no_more_than_twice_as_many_wait_as_the_option_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuts, "LASTING", 1)
+    x = np.array(numpy.random.default_rng(3).random((60, 60)))
+    with np.options(pending_nodes=120):
+        evaluations(x, 0.25, 200)
+        assert cuts.SHARED.value == cuts.LASTING_DEPTH
+        assert x.storage.value.depth <= 240

@@ -39,6 +39,11 @@ def varying(u: Any, v: Any) -> None:
     u[1:-1, 1:-1] += v[1:-1, 1:-1] * (near(u) - 4 * u[1:-1, 1:-1])
 
 
+def scaled(u: Any, v: Any) -> None:
+    """What is computed of the coefficient alone needs nothing of the sweep before."""
+    u[1:-1, 1:-1] += 0.1 * v[1:-1, 1:-1] * (near(u) - 4 * u[1:-1, 1:-1])
+
+
 def jacobi(u: Any, _: Any) -> None:
     u[1:-1, 1:-1] = 0.25 * near(u)
 
@@ -46,6 +51,7 @@ def jacobi(u: Any, _: Any) -> None:
 @pytest.fixture(autouse=True, params=[1, 2])
 def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 19)
+    monkeypatch.setattr(turns, "_launches", {})
     planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
         yield
@@ -78,19 +84,23 @@ def swept(np: Any, step: Callable[[Any, Any], None], times: int, char: str = "d"
 
 @pytest.mark.parametrize("char", "fd")
 @pytest.mark.parametrize("times", [1, 2, 3, 7, 40])
-@pytest.mark.parametrize("step", [waves, reacting, varying, jacobi])
+@pytest.mark.parametrize("step", [waves, reacting, varying, scaled, jacobi])
 def test_numpys_bits(step: Any, times: int, char: str) -> None:
     for mine, theirs in zip(swept(lazyarr, step, times, char), swept(numpy, step, times, char), strict=True):
         assert numpy.asarray(mine).tobytes() == theirs.tobytes()
 
 
-@pytest.mark.parametrize(("step", "each"), [(waves, 2), (reacting, 1), (varying, 1), (jacobi, 1)])
+@pytest.mark.parametrize(("step", "each"), [
+    (waves, 2), (reacting, 1), (varying, 1), (scaled, 1), (jacobi, 1),
+])  # fmt: skip
 def test_a_sweep_is_a_kernel_and_stores_what_it_writes_alone(
     step: Any, each: int, launched: list[RowBlocks]
 ) -> None:
     lazyarr.evaluate(*swept(lazyarr, step, 4))
     assert [len(rows.parts) for rows in launched] == [4 * each]
     assert all(rows.own_bytes == 0 for rows in launched)
+    stored = {len(part.step.written) for rows in launched for part in rows.parts}
+    assert stored == {2 if step is reacting else 1}
 
 
 def test_the_reason_is_told() -> None:
@@ -125,13 +135,52 @@ def written(step: Callable[[Any, Any], None], times: int) -> tuple[Any, list[Any
 def test_an_even_number_of_sweeps_is_due(step: Any, times: int) -> None:
     """One more waits for those that come: alone it would go in place."""
     _held, values = written(step, times)
-    assert turns.in_pairs(values[0]) is values[times > 1 and times % 2]
+    assert turns.in_launches(values[:1])[0] is values[times > 1 and times % 2]
+
+
+@pytest.mark.parametrize(("times", "due"), [(3, 2), (4, 4), (7, 4), (8, 8), (11, 8)])
+def test_as_many_sweeps_are_due_as_run_in_whole_launches(times: int, due: int) -> None:
+    """Once a plan has told how many these are."""
+    _held, values = written(jacobi, times)
+    turns._has_room(values[:1], 4)
+    assert turns.in_launches(values[:1]) == [values[times - due]]
+
+
+@pytest.mark.parametrize("times", [3, 5])
+def test_arrays_that_are_swept_in_turn_are_due_up_to_one_place(times: int) -> None:
+    """Also where the first one alone is asked for, and where it is one sweep ahead."""
+    (u, v), values = written(reacting, times)
+    theirs = v.storage.value.old
+    assert turns.in_launches(values[:1]) == [values[1], theirs]
+    assert turns.in_launches([values[0], v.storage.value]) == [values[1], theirs]
+    u[1:-1, 1:-1] += v[1:-1, 1:-1] * near(u)
+    ahead = u.storage.value
+    assert turns.in_launches([ahead, v.storage.value]) == [values[1], theirs]
+
+
+def test_sweeps_in_place_are_due_in_whole_launches_too() -> None:
+    """Up to what the next one reads that was there before: its own step begins with a write to `v`."""
+    (_u, v), values = written(waves, 5)
+    theirs = [v.storage.value]
+    while theirs[-1].old.op is not None:
+        theirs.append(theirs[-1].old)
+    turns.has_room([*reversed(theirs[-2:]), *reversed(values[-2:])])
+    assert turns.in_launches(values[:1]) == [values[1], theirs[1]]
+    assert turns.in_launches([values[0], theirs[0]]) == [values[1], theirs[1]]
+
+
+def test_a_plan_tells_how_many_sweeps_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 16)
+    with lazyarr.options(pending_nodes=1 << 30):
+        arrays = swept(lazyarr, waves, 8)
+        lazyarr.evaluate(*arrays)
+    assert turns._launches and set(turns._launches.values()) <= {*range(1, 8)}
 
 
 @pytest.mark.parametrize("times", [3, 5])
 def test_sweeps_that_go_in_place_anyway_are_due_at_once(times: int) -> None:
     _held, values = written(waves, times)
-    assert turns.in_pairs(values[0]) is values[0]
+    assert turns.in_launches(values[:1]) == values[:1]
 
 
 def test_runs_are_of_about_one_length_and_have_room_for_all_arrays(
@@ -145,3 +194,5 @@ def test_runs_are_of_about_one_length_and_have_room_for_all_arrays(
             lazyarr.evaluate(*swept(lazyarr, step, 30))
             assert [len(rows.parts) for rows in launched] == [16, 14]
             assert all(rows.own_bytes == 0 for rows in launched)
+    stored = {len(part.step.written) for rows in launched for part in rows.parts}
+    assert stored == {2 if step is reacting else 1}
