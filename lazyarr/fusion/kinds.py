@@ -29,11 +29,26 @@ def numbered(things: Iterable[Any]) -> Iterator[int]:
     return map(first.setdefault, things, count())
 
 
+class Each:
+    """Things of which several may be one object, for questions that are asked once for each object."""
+
+    __slots__ = ("things", "at")
+
+    def __init__(self, things: Sequence[Any]) -> None:
+        self.at = [*map(id, things)]
+        self.things = dict(zip(self.at, things, strict=True))
+
+    def once(self, f: Callable[[Any], Any]) -> list[Any]:
+        """What a function says of each thing."""
+        if len(self.things) == 1:
+            return [*map(f, self.things.values())] * len(self.at)
+        found = dict(zip(self.things, map(f, self.things.values()), strict=True))
+        return [*map(found.__getitem__, self.at)]
+
+
 def once(f: Callable[[Any], Any], things: Sequence[Any]) -> list[Any]:
     """What a function says of each thing, asked once for each object."""
-    each = dict(zip(map(id, things), things, strict=True))
-    found = dict(zip(each, map(f, each.values()), strict=True))
-    return [*map(found.__getitem__, map(id, things))]
+    return Each(things).once(f)
 
 
 SHAPELESS = (Map, Reduce, Scan)

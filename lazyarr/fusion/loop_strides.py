@@ -93,13 +93,13 @@ def _seen(x: Read | numpy.generic, char: str) -> Seen:
     return Seen((), (), itemsize, char_of(x.dtype) != char)
 
 
-def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) -> tuple[list[Inst], set[int]]:
+def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Sequence[int]) -> tuple[list[Inst], set[int]]:
     """`body` with the `dense` and `within` that it needs, and the serials of nodes that NumPy must run.
 
     `rows` says for each operand its stride along the innermost loop."""
     if not calls:
         return list(body), set()
-    lone = not any(rows.values())
+    lone = not any(rows)
     still = _still(body, rows)
     known: dict[tuple[Any, ...], list[bool] | None] = {}
     wanted: dict[int, list[bool]] = {}
@@ -130,10 +130,10 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
 _OP = attrgetter("op")
 
 
-def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
+def _still(body: Sequence[Inst], rows: Sequence[int]) -> list[bool]:
     """Which values do not vary along the innermost loop."""
     still: list[bool] = []
-    if all(rows.values()) and "scalar" not in map(_OP, body):
+    if all(rows) and "scalar" not in map(_OP, body):
         return [False] * len(body)
     for inst in body:
         if inst.op in ("load", "gather"):
@@ -148,7 +148,7 @@ def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
 
 
 def _got(
-    inst: Inst, body: Sequence[Inst], rows: Mapping[int, int], still: Sequence[bool], lone: bool
+    inst: Inst, body: Sequence[Inst], rows: Sequence[int], still: Sequence[bool], lone: bool
 ) -> tuple[int | None, ...]:
     """The strides that a loop would see in its arguments; None where these are computed side by side."""
     args, found = inst.args, list[int | None]()
