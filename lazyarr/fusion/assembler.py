@@ -434,19 +434,16 @@ def body_of(group: Group, epoch: int, stored: Sequence[bool], terms: Terms) -> A
     written, own = _written(group, stored)
     body = Body(terms.rules, terms.lowerable, terms.literal)
     a = Assembler(group, epoch, body, written, all(ignored), at=own)
-    usual, form_of = _Usual(terms), terms.kinds.forms.get
+    usual = map(_Usual(terms).__getitem__, map(terms.kinds.forms.get, map(_SERIAL, group.nodes)))
     scattered: list[Inst] = []
     folds = {Reduce: a.reduce, Tally: a.tally, Keep: a.keep, Compress: a.compress}
     values = {Map: a.map, Gather: a.gather, Scan: a.scan}
-    for a.body.at, (node, a.body.ignores) in enumerate(zip(group.nodes, ignored, strict=True)):
-        serial = node.serial
-        how = usual[form_of(serial)]
+    for body.at, (node, body.ignores, how) in enumerate(zip(group.nodes, ignored, usual, strict=True)):
+        kind = node.op.__class__
         if how is not None:
-            a.values[serial] = a.operation(node, how)
-            continue
-        kind = type(node.op)
-        if kind in values:
-            a.values[serial] = values[kind](node)
+            a.values[node.serial] = a.operation(node, how)
+        elif kind in values:
+            a.values[node.serial] = values[kind](node)
         elif kind is Scatter:
             scattered.append(a.scatter(node))
         else:

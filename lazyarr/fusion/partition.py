@@ -162,13 +162,15 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
     last_reader: dict[int, int] = {}    # id(memory key) -> last group that loads it
     those: Sequence[Expr | Unit] = nodes if order is None else order
     places = repeat(None, len(those)) if terms.places is None else terms.places
+    straight = terms.usual and terms.places is None
     for node, place in zip(those, places, strict=True):
         if isinstance(node, Unit):
             _enter_unit(node, groups, last_reader, epoch, stored, memory)
             continue
         op, old = node.op, node.old
         key = node if old is None else memory.key(node)
-        group, placed, loads = _place(node, key, groups, last_reader, epoch, terms, place)
+        found = _latest(node, groups[-1], epoch, terms) if straight and groups and old is None else None
+        group, placed, loads = found or _place(node, key, groups, last_reader, epoch, terms, place)
         group.nodes.append(node)
         group.placed[node.serial] = placed
         node.epoch, node.index = epoch, group.number
@@ -326,6 +328,39 @@ def _place(
     )  # fmt: skip
     groups.append(group)
     return group, plain, reads_of(node, plain)
+
+
+def _latest(node: Expr, group: Group, epoch: int, terms: Terms) -> tuple[Group, Placed, Loads] | None:
+    """Group, accesses and loads of a new array's node that joins the latest group, one of its space: of an
+    operation on what that group makes, which comes in registers, and on what exists.
+
+    None where that has to be looked at: `_place` says it of all nodes."""
+    forms = terms.forms
+    form = forms.known.get(forms.numbers[node.serial])
+    if form is None or node.op.__class__ is not Map or not group.usual or len(group.nodes) >= MAX_NODES:
+        return None
+    own, shape, plain, _ = form
+    if own is not None or shape != group.shape:
+        return None
+    number, made, loads = group.number, group.placed, []
+    inside = earlier = False
+    for i, geo in zip(node.inputs, plain.reads, strict=True):
+        if geo is None:
+            continue
+        value = i.expr                          # type: ignore[union-attr]
+        op = value.op
+        if op is None or value.epoch != epoch:
+            loads.append((value, geo))
+        elif value.index != number:
+            loads.append((value, geo))
+            earlier = True
+        elif (op.__class__ is Map or isinstance(op, ELEMENTWISE)) and (
+            geo is (region := made[value.serial].region) or same(geo, region)
+        ):
+            inside = True
+        else:
+            return None
+    return (group, plain, loads) if inside or not earlier else None
 
 
 def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:
