@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress, count
+from operator import attrgetter
 
 import numpy
 
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
+from lazyarr.draws import DRAWS
 from lazyarr.expr import Compress, Expr, Keep, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
 from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
@@ -162,7 +164,7 @@ def _first(
         whole = _filled(mould, group, needed, tokens.kinds)
     program = assemble(whole, arrange)
     COUNT.assembled += 1
-    if scattered(program):
+    if not mould.ops.isdisjoint(DRAWS) and scattered(program):
         raise Scattered
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:
@@ -201,6 +203,12 @@ def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
     return found
 
 
+_OP, _SERIAL, _REGION = map(attrgetter, ("op", "serial", "region"))
+
+_OVER = {Map, Scan}
+"""Ops whose results may lie over what is read."""
+
+
 def _reusable(
     group: Group, nodes: Sequence[Expr], numbers: dict[int, int]
 ) -> list[tuple[int, ...]]:  # fmt: skip
@@ -213,7 +221,9 @@ def _reusable(
         there = {k for k, geo in geos.items() if same(geo, region)}
         return tuple([number for number, geo in read if id(geo) in there])
 
-    placed = group.placed
-    found = once(over, [placed[n.serial].region for n in nodes])        # (the group has few)
+    placed = map(group.placed.__getitem__, map(_SERIAL, nodes))
+    found = once(over, [*map(_REGION, placed)])                         # (the group has few)
+    if {*map(type, map(_OP, nodes))} <= _OVER:
+        return found
     # (Accumulators and ranks overlap nothing that is read.)
-    return [each if n.op.__class__ in (Map, Scan) else () for n, each in zip(nodes, found, strict=True)]
+    return [each if n.op.__class__ in _OVER else () for n, each in zip(nodes, found, strict=True)]

@@ -8,7 +8,7 @@ Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arr
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from functools import partial
 from itertools import chain
@@ -19,7 +19,7 @@ import numpy
 
 from lazyarr.expr import FOLDS, Expr, Scatter
 from lazyarr.fusion.assembler import Assembler, Unlike, element
-from lazyarr.fusion.body import constant_char, moved
+from lazyarr.fusion.body import Body, constant_char, moved
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.crossed import crossed
 from lazyarr.fusion.fold import fold_order, result_strides
@@ -117,6 +117,8 @@ class Mould:
 
     insts: list[Inst]
     """Operands and scalars have the numbers that they have in programs."""
+    ops: Set[str]
+    """Its ops, and perhaps some of dead code."""
     kinds: list[Kind]
     """Of operands: those that are written first, which decide the loops."""
     sources: Sources
@@ -145,7 +147,9 @@ class Mould:
             key = a.dims, a.operands, near, a.crossing, a.fold_group, None if body is None else tuple(body)
             found = self.parfors.get(key)
             if found is None:
-                made = in_programs(self.insts if body is None else body, a.fold_group)
+                made = tuple(self.insts if body is None else body)
+                if "reduce" in self.ops:
+                    made = with_starts(made, a.fold_group)
                 found = Parfor(a.dims, a.operands, self.chars, made, near, a.crossing)
                 self.parfors[key] = found
             a.parfors[near] = found
@@ -176,7 +180,7 @@ def _kind_of(role: str, geo: numpy.ndarray) -> Kind:
     return Kind(element(geo), geo.itemsize, role)
 
 
-_OP = attrgetter("op")
+_OP, _ARGS = attrgetter("op"), attrgetter("args")
 
 _call: Any = partial(tuple.__new__, Call)
 """(The interpreter's own constructor: that of the class takes three times as long.)"""
@@ -188,7 +192,8 @@ def mould_of(a: Assembler, numbers: Mapping[int, int]) -> tuple[Mould, Sequence[
     body, written, read = a.body, a.written, a.read
     columns = [w + r for w, r in zip(written.columns(), read.columns(), strict=True)]
     stores, resumed = len(written.values), a.resumed
-    insts, place = live(body.insts)
+    ops = frozenset(map(_OP, body.insts))
+    insts, place = (body.insts, range(len(body.insts))) if _is_live(body, ops) else live(body.insts)
     scalars: list[Any] = [i.attr for i in insts if i.op == "scalar"] if body.constants else []
     constants = [body.constants[k] for k in scalars]
     if len(insts) < len(body.insts) or scalars != [*range(len(scalars))]:
@@ -204,7 +209,7 @@ def mould_of(a: Assembler, numbers: Mapping[int, int]) -> tuple[Mould, Sequence[
     for k in resumed:
         kinds[k] = kinds[k]._replace(role="inout")
     return Mould(
-        insts, kinds, Sources(members, inputs, tuple(map(numbers.__getitem__, map(id, values)))),
+        insts, ops, kinds, Sources(members, inputs, tuple(map(numbers.__getitem__, map(id, values)))),
         [(numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in constants],
         "".join(map(constant_char, constants)),
         [(place[value], member) for value, member in a.calls if value in place], tuple(body.rewrites),
@@ -225,17 +230,21 @@ class Filled(NamedTuple):
 
 def filled(mould: Mould, group: Group, values: Sequence[Expr], places: Each, kinds: Kinds) -> Filled:
     """A mould with the operands of a group, and the strides that NumPy's loops see."""
-    calls, known = list[Call](), dict[Any, tuple[int, ...] | None]()
+    calls, nodes, forms = list[Call](), group.nodes, kinds.forms
+    known, others = kinds.strides, dict[Any, tuple[int, ...] | None]()
     for value, m in mould.calls:
-        node = group.nodes[m]
+        node = nodes[m]
         whole = whole_of(node)
-        form = kinds.forms.get(whole.serial)
-        kind: Any = None if form is None else kinds[form]
-        if kind is None or whole.old is not None:
-            kind = alike(whole)
-        if kind not in known:
-            known[kind] = strides_of(whole)
-        calls.append(_call((value, node.serial, known[kind])))
+        form = forms.get(whole.serial)
+        if form is None or whole.old is not None:
+            if (key := alike(whole)) not in others:
+                others[key] = strides_of(whole)
+            strides = others[key]
+        else:
+            if (kind := kinds[form]) not in known:
+                known[kind] = strides_of(whole)
+            strides = known[kind]
+        calls.append(_call((value, node.serial, strides)))
     return Filled(mould, group, values, places, calls)
 
 
@@ -366,13 +375,17 @@ def uses(inst: Inst) -> tuple[int, ...]:
     return inst.args
 
 
+def _is_live(body: Body, ops: Set[str]) -> bool:
+    """Does somebody use each value, be it a later value?  (So nearly always.)"""
+    if "reduce" in ops:
+        return False
+    used = {*chain.from_iterable(map(_ARGS, body.insts))}
+    return len(used) + body.mute == len(body.insts)
+
+
 def live(body: list[Inst]) -> tuple[list[Inst], Mapping[int, int] | range]:
     """The body without the instructions whose values nobody uses, and the new numbers of the others."""
-    ops, _, args, _ = zip(*body, strict=True)
-    # (Where somebody uses each value, be it a later value, all are needed: nearly always.)
-    if "reduce" not in ops and len({*chain.from_iterable(args)}) + sum(map(ops.count, EFFECTS)) == len(body):
-        return body, range(len(body))
-    needed = [op in EFFECTS for op in ops]
+    needed = [inst.op in EFFECTS for inst in body]
     for k in reversed(range(len(body))):
         if needed[k]:
             inst = body[k]
@@ -413,10 +426,8 @@ def _numbered(body: Sequence[Inst], operands: Sequence[int], scalars: Sequence[i
     return found
 
 
-def in_programs(body: Sequence[Inst], fold_group: int) -> tuple[Inst, ...]:
+def with_starts(body: Sequence[Inst], fold_group: int) -> tuple[Inst, ...]:
     """A mould's body as it is in a parfor: folds begin with scalars, by their numbers, not with values."""
-    if "reduce" not in map(_OP, body):
-        return tuple(body)
     result = []
     how: Any
     for inst in body:

@@ -394,7 +394,7 @@ class _Usual(dict[int | None, Usual | None]):
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
-        self.of_kind: dict[int, Usual | None] = {}
+        self.of_kind: dict[int, Usual | None] = terms.kinds.usual
         self[None] = None
 
     def __missing__(self, form: int) -> Usual | None:

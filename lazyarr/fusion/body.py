@@ -56,6 +56,8 @@ class Body:
     rewrites: list[Rewritten] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     """For each instruction: which node of the group asked for it first."""
+    mute: int = 0
+    """How many instructions have no value."""
     at: int = 0
     """Which node of the group is being assembled."""
     ignores: bool = False
@@ -93,11 +95,11 @@ class Body:
 
     def effect(self, inst: Inst) -> None:
         """An instruction without a value."""
-        self.insts.append(inst)
-        self.members.append(self.at)
+        self.effects((inst,))
 
     def effects(self, insts: Sequence[Inst]) -> None:
-        """The same of several, which come last."""
+        """The same of several."""
+        self.mute += len(insts)
         self.insts += insts
         self.members += [self.at] * len(insts)
 

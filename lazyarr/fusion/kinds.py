@@ -59,7 +59,8 @@ class Kinds(dict[int, int]):
     """The number of each form's kind, which is found when it is asked for."""
 
     __slots__ = (
-        "geos", "said", "place", "forms", "told", "heads", "bare", "shapeless", "_like", "_seen", "_known",
+        "geos", "said", "place", "forms", "told", "heads", "bare", "shapeless", "usual", "strides",
+        "_like", "_seen", "_known",
     )  # fmt: skip
 
     def __init__(self, geos: Sequence[numpy.ndarray], said: Sequence[Key]) -> None:
@@ -78,6 +79,10 @@ class Kinds(dict[int, int]):
         """By number of a kind: its key without extents; in the place of a geometry its axes and its type."""
         self.shapeless: list[bool] = []
         """Does no extent become a number in the body of such nodes?"""
+        self.usual: dict[int, Any] = {}
+        """By number of a kind, as far as somebody asked: how assembly takes such nodes."""
+        self.strides: dict[int, tuple[int, ...] | None] = {}
+        """Likewise: what NumPy's loop sees of such nodes, if these write to new arrays."""
         self._like: list[int] | None = None
         self._seen: list[int] | None = None
         self._known: dict[Key, int] = {}
