@@ -23,7 +23,6 @@ from lazyarr.codegen.rows_shell import slots
 from lazyarr.error_state import buffer_size
 from lazyarr.expr import Expr, Keep
 from lazyarr.flags import Late, Raised
-from lazyarr.fusion.kinds import once
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
@@ -112,7 +111,8 @@ class Step:
             constants = tuple([(members[c[0]], c[1]) if c.__class__ is tuple else c for c in constants])
         reusable = self.reusable
         if any(reusable):
-            reusable = tuple(once(lambda each: tuple(map(at, each)), reusable))
+            made = {each: tuple(map(at, each)) for each in {*reusable}}
+            reusable = tuple(map(made.__getitem__, reusable))
         return Step(
             members, tuple(map(at, self.stored)), self.program, tuple(map(at, self.operands)), constants,
             self.written, reusable, why, (), self.tallies, None if self.ranks is None else at(self.ranks),

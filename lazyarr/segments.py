@@ -38,10 +38,9 @@ def segments(nodes: list[Expr]) -> Iterator[list[Expr]]:
     """Take nodes from a list, those of one plan at a time."""
     end, ops = 0, list[object]()
     while len(nodes) > LEAST + SPREAD:
-        ahead = [*map(_OP, nodes[: LEAST + SPREAD])]
-        if not end or ahead[:end] != ops:                       # (else it is the same turn of the loop)
+        if not end or [*map(_OP, nodes[:end])] != ops:          # (else it is the same turn of the loop)
             end = _end(nodes)
-            ops = ahead[:end]
+            ops = [*map(_OP, nodes[:end])]
         segment = nodes[:end]
         del nodes[:end]                 # (nobody else is to hold what the plan lets go of)
         yield segment
