@@ -270,13 +270,14 @@ def _place(
     Where `known` says which, it is that one."""
     old, memory, forms = node.old, terms.memory, terms.forms
     own, shape, plain, twice = forms.known.get(forms.numbers[node.serial]) or forms.of(node)
-    straight = own is None and old is None and terms.usual
-    latest = len(groups) - 1
-    first = latest if known is None else known
-    if straight and 0 <= first <= latest:
-        loads = _usual(node, shape, plain, groups[first], epoch, known is None)
-        if loads is not None:
-            return groups[first], plain, loads
+    straight, last = own is None and old is None and terms.usual, -1
+    if straight:
+        last = len(groups) - 1
+        first = last if known is None else known
+        if 0 <= first <= last:
+            loads = _usual(node, shape, plain, groups[first], epoch, known is None)
+            if loads is not None:
+                return groups[first], plain, loads
     floor = -1                                  # the last group that must not run after it
     for i in node.inputs:
         if i.__class__ is Read:
@@ -288,7 +289,7 @@ def _place(
     maker = floor                               # (the last group that makes what it needs)
     if old is None:
         edge = False
-        if straight and known is None and 0 <= floor < latest:
+        if known is None and 0 <= floor < last and len(groups[floor].nodes) < MAX_NODES:
             loads = _usual(node, shape, plain, groups[floor], epoch, True)
             if loads is not None:
                 return groups[floor], plain, loads
