@@ -10,8 +10,9 @@ What has no native lowering runs through NumPy (`materialize.run_through_numpy`)
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from functools import lru_cache, reduce
-from operator import or_
+from operator import attrgetter, or_
 from typing import Any
 
 import numpy
@@ -55,6 +56,7 @@ from lazyarr.values import LEDGER, is_held
 from lazyarr.worth import Account
 
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
+_SERIAL = attrgetter("serial")
 MISALIGNED = "memory is not aligned"
 
 
@@ -76,11 +78,14 @@ def run(nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account:
 def _by_segments(nodes: list[Expr], roots: list[Expr], account: Account | None) -> None:
     """Compute nodes that are too many for one plan, as evaluations one after the other."""
     seconds, plans = COUNT.seconds["plan"], COUNT.plans
-    asked, observed = {*map(id, roots)}, bool(config.OBSERVED) and config.is_observed()
+    asked, observed = sorted(roots, key=_SERIAL), bool(config.OBSERVED) and config.is_observed()
+    serials = [*map(_SERIAL, asked)]
+    end = 0
     for segment in segments(nodes):
+        begin, end = end, bisect_right(serials, segment[-1].serial, end)
         # (A handler may have asked for some meanwhile.  In place: who makes the lists holds them, too.)
         segment[:] = [n for n in segment if n.op is not None]
-        mine = [n for n in segment if id(n) in asked]
+        mine = [n for n in asked[begin:end] if n.op is not None]
         if observed:
             from lazyarr.debug.watch import watch
 

@@ -111,7 +111,8 @@ class Step:
             constants = tuple([(members[c[0]], c[1]) if c.__class__ is tuple else c for c in constants])
         reusable = self.reusable
         if any(reusable):
-            reusable = tuple([tuple(map(at, each)) for each in reusable])
+            made = {each: tuple(map(at, each)) for each in {*reusable}}
+            reusable = tuple(map(made.__getitem__, reusable))
         return Step(
             members, tuple(map(at, self.stored)), self.program, tuple(map(at, self.operands)), constants,
             self.written, reusable, why, (), self.tallies, None if self.ranks is None else at(self.ranks),

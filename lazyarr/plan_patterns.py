@@ -15,7 +15,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from lazyarr.expr import Compress, Expr, Map, Read, Reduce
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.fold import fold_order
+from lazyarr.fusion.group import region_of
 from lazyarr.fusion.loop_strides import is_call
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.reindex import CROSSING
@@ -60,28 +61,27 @@ def _otherwise(w: Walk, told: dict[Any, Any]) -> Iterator[Any]:
     return chain(w.key[:first], map(told.get, said, said), w.key[last:])
 
 
-_OP, _INPUTS, _REGION, _NBYTES = map(attrgetter, ("op", "inputs", "region", "nbytes"))
-_GEO, _SIZE, _SERIAL = map(attrgetter, ("geo", "expr.nbytes", "serial"))
+_OP, _INPUTS, _NBYTES, _EXPR = map(attrgetter, ("op", "inputs", "nbytes", "expr"))
 
 
 def _all_fit(w: Walk, shape: tuple[int, ...]) -> bool:
-    """Do all nodes fit?  One tells of all with its region and size, or that read what it reads; and of all of
-    its form how they are called.
+    """Do all nodes fit?  One tells of all of its form, but for how large the values are that it makes and
+    reads.
 
     (One question comes after the other, so that the interpreter itself goes through the nodes.)"""
-    nodes = w.nodes
+    nodes, tokens = w.nodes, w.tokens
     if not _fits(nodes[0], shape) or {*map(type, map(_OP, nodes))} != {Map}:
         return False
-    regions = zip(map(id, map(_REGION, nodes)), map(_NBYTES, nodes), strict=True)
-    if not all(_region_fits(n, shape) for n in dict(zip(regions, nodes, strict=True)).values()):
+    tokens.tell(nodes)
+    kinds = tokens.kinds
+    each = map(nodes.__getitem__, {*kinds.forms.values()})
+    if not all(region_of(n).shape == shape and _called_alike(n, shape) for n in each):
         return False
-    inputs: list[Any] = [i for i in chain.from_iterable(map(_INPUTS, nodes)) if i.__class__ is Read]
-    reads = zip(map(id, map(_GEO, inputs)), map(_SIZE, inputs), strict=True)
-    if not all(_read_fits(i, shape) for i in dict(zip(reads, inputs, strict=True)).values()):
-        return False
-    w.tokens.tell(nodes)
-    forms = map(w.tokens.kinds.forms.__getitem__, map(_SERIAL, nodes))
-    return all(_called_alike(n, shape) for n in dict(zip(forms, nodes, strict=True)).values())
+    geos = {id(geo): geo for geo in kinds.geos}
+    reads = [i for i in chain.from_iterable(map(_INPUTS, nodes)) if i.__class__ is Read]
+    sizes = [*map(_NBYTES, map(_EXPR, reads)), *map(_NBYTES, nodes)]
+    places = {*zip(tokens.visited, sizes, strict=True)} if len({*sizes}) > 1 else zip(geos, repeat(sizes[0]))
+    return all(geos[k].shape in (shape, ()) and _whole(geos[k], nbytes) for k, nbytes in places)
 
 
 def _fits(node: Expr, shape: tuple[int, ...]) -> bool:

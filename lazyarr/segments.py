@@ -26,7 +26,7 @@ LEAST = 768
 SPREAD = 512
 """A segment has at most so many more: of loops with bodies no longer than that it has whole turns."""
 
-_OP, _SERIAL, _READERS, _NBYTES = map(attrgetter, ("op", "serial", "readers", "nbytes"))
+_OP, _SERIAL = map(attrgetter, ("op", "serial"))
 
 
 def is_much(nodes: Sized) -> bool:
@@ -54,15 +54,23 @@ def _end(nodes: Sequence[Expr]) -> int:
     passing = [0] * (most + 1)
     """Bytes that the node of that number needs, or one behind it; at first, by how much that differs from
     the node before."""
-    latest = [readers[-1]() if readers else None for readers in map(_READERS, near)]
     place = dict(zip(serials, range(1, most + 1), strict=True))
-    for k, (nbytes, reader) in enumerate(zip(map(_NBYTES, near), latest, strict=True), 1):
+    k = 0
+    for node in near:                           # (no function for each: that takes as long as this does)
+        k += 1
+        readers = node.readers
+        if not readers:
+            continue
+        reader = readers[-1]()
         if reader is None:                      # (the last of them is the latest, as a rule)
-            reader = next(filter(None, [ref() for ref in reversed(near[k - 1].readers or ())]), None)
+            reader = next(filter(None, [ref() for ref in reversed(readers)]), None)
             if reader is None:
                 continue
-        end = place.get(reader.serial) or min(bisect_left(serials, reader.serial) + 1, most)
+        end = place.get(reader.serial)
+        if end is None:
+            end = min(bisect_left(serials, reader.serial) + 1, most)
+        nbytes = node.nbytes
         passing[k] += nbytes
         passing[end] -= nbytes
-    passing = [*accumulate(passing)]
-    return LEAST + SPREAD - most + min(range(most - SPREAD, most), key=passing.__getitem__)
+    last = [*accumulate(passing)][most - SPREAD : most]
+    return LEAST + last.index(min(last))

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import compress, count
+from operator import attrgetter
 
 import numpy
 
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
+from lazyarr.draws import DRAWS
 from lazyarr.expr import Compress, Expr, Keep, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
 from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.kinds import Key, Kinds, once
+from lazyarr.fusion.kinds import Each, Key, Kinds, once
 from lazyarr.fusion.parfor import resumes
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.pieces import whole_of
@@ -70,7 +72,7 @@ def step_of(group: Group, w: Walk, parted: Partition, alike: Alike) -> Made:
     if found is None:
         form = form_of(group, forms, links, w.tokens)
         known = None if form is None else (w.key[:OPTIONS], w.tokens.literal, form)
-        found = alike[forms, links] = _first(group, needed, parted, known, w.tokens)
+        found = alike[forms, links] = _first(group, stored, needed, parted.epoch, known, w.tokens)
     step, framed = found
     return step.renumbered(members, [*map(number, map(id, needed))], why), framed
 
@@ -86,9 +88,9 @@ def _of_boxes(group: Group, unit: Unit, w: Walk, parted: Partition, whole: Step)
     member = {id(n): k for k, n in enumerate(group.nodes)}
     for number, box in enumerate(unit.boxes):
         part, stored, epoch = box.group(number, group.memory, parted.stored)
-        body = body_of(part, epoch, stored, terms)
+        body = body_of(part, epoch, [n.serial in stored for n in part.nodes], terms)
         body.body.constants[:] = map(_piece_constant, body.body.constants)
-        values = [b.value for b in body.bindings]
+        values = [*body.written.values, *body.read.values]
         values += [c[0] for c in body.body.constants if isinstance(c, tuple)]
         mould, filling = _moulded(
             body, part, {id(v): w.numbers[id(whole_of(v))] for v in values}, w.tokens.kinds
@@ -132,26 +134,26 @@ def _moulded(
     body: Assembler, group: Group, numbers: dict[int, int], kinds: Kinds
 ) -> tuple[Mould, Filled]:  # fmt: skip
     """The mould of a group's body, with the operands of this group."""
-    mould = mould_of(body, numbers)
-    bindings = [body.bindings[k] for k in mould.order]
-    return mould, filled(mould, group, [b.value for b in bindings], [b.geo for b in bindings], kinds)
+    mould, values, places = mould_of(body, numbers)
+    return mould, filled(mould, group, values, places, kinds)
 
 
 def _bound(mould: Mould) -> tuple[tuple[int, ...], tuple[Local, ...], tuple[int, ...]]:
     """What a step says of a program's operands and constants, and which operands are written."""
     written = [k for k, kind in enumerate(mould.kinds) if kind.role != "in"]
-    return tuple([s.value for s in mould.sources]), tuple(mould.constants), tuple(written)
+    return mould.sources.values, tuple(mould.constants), tuple(written)
 
 
-def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None, tokens: Tokens) -> Made:
+def _first(
+    group: Group, stored: list[bool], needed: list[Expr], epoch: int, form: Key | None, tokens: Tokens
+) -> Made:
     """The step of a group whose structure was not met before, in the group's own numbers."""
     numbers = dict(zip(map(id, needed), count(-1, -1)))
     numbers.update(zip(map(id, group.nodes), count()))
-    stored = [n for n in group.nodes if n.serial in parted.stored]
     mould = None if form is None else MOULDS.get(form)
     if mould is None:
         terms = Terms(tokens.rules, lowerable, tokens.literal, tokens.kinds)
-        body = body_of(group, parted.epoch, parted.stored, terms)
+        body = body_of(group, epoch, stored, terms)
         mould, whole = _moulded(body, group, numbers, tokens.kinds)
         COUNT.bodies += 1
         if form is not None:
@@ -162,16 +164,16 @@ def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None
         whole = _filled(mould, group, needed, tokens.kinds)
     program = assemble(whole, arrange)
     COUNT.assembled += 1
-    if scattered(program):
+    if not mould.ops.isdisjoint(DRAWS) and scattered(program):
         raise Scattered
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:
         raise Unlike({n.serial for n in group.nodes if isinstance(n.op, Reduce)}, why_not)
-    last = group.nodes[-1]
+    members, last = tuple(range(len(group.nodes))), group.nodes[-1]
     ranks = last.inputs[2] if isinstance(last.op, Compress) else None
     return Step(
-        tuple(range(len(group.nodes))), tuple([numbers[id(n)] for n in stored]), program,
-        *_bound(mould), tuple(_reusable(group, stored, numbers)), "",
+        members, tuple(compress(members, stored)), program,
+        *_bound(mould), tuple(_reusable(group, [*compress(group.nodes, stored)], numbers)), "",
         tallies=isinstance(last.op, Tally),
         ranks=numbers[id(ranks.expr)] if isinstance(ranks, Read) else None,
         keeps=last.op if isinstance(last.op, Keep) else None,
@@ -180,14 +182,15 @@ def _first(group: Group, needed: list[Expr], parted: Partition, form: Key | None
 
 def _filled(mould: Mould, group: Group, needed: list[Expr], kinds: Kinds) -> Filled:
     """A mould that a group of the same form has left, with the operands of this one."""
-    values = [group.nodes[s.value] if s.value >= 0 else needed[-1 - s.value] for s in mould.sources]
+    sources = mould.sources
+    values = [group.nodes[k] if k >= 0 else needed[-1 - k] for k in sources.values]
     geos = []
-    for s in mould.sources:
-        placed = group.placed[group.nodes[s.member].serial]
-        geo = placed.region if s.input == REGION else placed.reads[s.input]
+    for member, k in zip(sources.members, sources.inputs, strict=True):
+        placed = group.placed[group.nodes[member].serial]
+        geo = placed.region if k == REGION else placed.reads[k]
         assert geo is not None
         geos.append(geo)
-    return filled(mould, group, values, geos, kinds)
+    return filled(mould, group, values, Each(geos), kinds)
 
 
 def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
@@ -198,6 +201,12 @@ def _read(group: Group) -> dict[int, tuple[Expr, numpy.ndarray | None]]:
         if geo is not None and geo is not a.geo and not same(geo, a.geo):
             found[id(a.value)] = a.value, None
     return found
+
+
+_OP, _SERIAL, _REGION = map(attrgetter, ("op", "serial", "region"))
+
+_OVER = {Map, Scan}
+"""Ops whose results may lie over what is read."""
 
 
 def _reusable(
@@ -212,7 +221,9 @@ def _reusable(
         there = {k for k, geo in geos.items() if same(geo, region)}
         return tuple([number for number, geo in read if id(geo) in there])
 
-    placed = group.placed
-    found = once(over, [placed[n.serial].region for n in nodes])        # (the group has few)
+    placed = map(group.placed.__getitem__, map(_SERIAL, nodes))
+    found = once(over, [*map(_REGION, placed)])                         # (the group has few)
+    if {*map(type, map(_OP, nodes))} <= _OVER:
+        return found
     # (Accumulators and ranks overlap nothing that is read.)
-    return [each if n.op.__class__ in (Map, Scan) else () for n, each in zip(nodes, found, strict=True)]
+    return [each if n.op.__class__ in _OVER else () for n, each in zip(nodes, found, strict=True)]

@@ -88,13 +88,13 @@ class Swift(Awaited):
 
 SWIFT = Swift()
 
-_SERIAL = attrgetter("serial")
+_SERIAL, _WEIGHT = map(attrgetter, ("serial", "weight"))
 
 
 def pending(roots: Sequence[Expr]) -> list[Expr] | None:
     """The nodes to compute for pending roots, in program order, what can sink being sunk."""
     code = SWIFT.code
-    if code is None or sys.is_finalizing() or (weight := sum([root.weight for root in roots])) < FEW:
+    if code is None or sys.is_finalizing() or (weight := sum(map(_WEIGHT, roots))) < FEW:
         return None
     bits = min((2 * weight).bit_length(), SWIFT.bits)
     given, found, calls = [*roots], list[Expr](), list[Expr]()

@@ -7,10 +7,11 @@ Loops are arranged so that NumPy's inner loops get NumPy's strides; where no arr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain
 from operator import add, attrgetter
 from typing import Any, Protocol
 
@@ -18,14 +19,14 @@ import numpy
 
 from lazyarr.expr import FOLDS, Expr, Scatter
 from lazyarr.fusion.assembler import Assembler, Unlike, element
-from lazyarr.fusion.body import constant_char, moved
+from lazyarr.fusion.body import Body, constant_char, moved
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.crossed import crossed
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.kinds import Kinds, once
+from lazyarr.fusion.kinds import Each, Kinds
 from lazyarr.fusion.loop_strides import Call, alike, fit, strides_of
-from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift, inst_of
+from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift
 from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Program, Rewritten
 from lazyarr.fusion.shifts import shifts
@@ -86,13 +87,13 @@ class Frame(NamedTuple):
     value's own memory."""
 
 
-class Source(NamedTuple):
-    """Where an operand is among the accesses of a group."""
+class Sources(NamedTuple):
+    """Where operands are among the accesses of a group, column by column."""
 
-    member: int
-    input: int
+    members: Sequence[int]
+    inputs: Sequence[int]
     """Which of the member's inputs, or `assembler.REGION`."""
-    value: int
+    values: tuple[int, ...]
     """Whose memory it is: k >= 0 is node k of the group, k < 0 is value -1 - k of others."""
 
 
@@ -110,15 +111,17 @@ Local = tuple[int, int] | numpy.generic
 
 @dataclass(slots=True, eq=False)
 class Mould:
-    """A body without dead code, its operands in order: what its programs over any extents have in common.
+    """A body without dead code: what its programs over any extents have in common.
 
     It holds no node and no geometry, so plans of other shapes may have it, too."""
 
     insts: list[Inst]
-    order: list[int]
-    """Numbers of the operands in the body, as they are in programs: stores first, which decide the loops."""
+    """Operands and scalars have the numbers that they have in programs."""
+    ops: Set[str]
+    """Its ops, and perhaps some of dead code."""
     kinds: list[Kind]
-    sources: list[Source]
+    """Of operands: those that are written first, which decide the loops."""
+    sources: Sources
     constants: list[Local]
     chars: str
     """Types of the constants."""
@@ -136,15 +139,17 @@ class Mould:
         """The parfor of operands that begin there."""
         near: tuple[Shift, ...] = ()
         if len(a.dims) > 1 and set(a.dims) == {"p"}:
-            values, sizes = [s.value for s in self.sources], [k.itemsize for k in self.kinds]
-            near = shifts(a.operands, values, a.loops.strides, offsets, sizes)
+            sizes = [k.itemsize for k in self.kinds]
+            near = shifts(a.operands, self.sources.values, a.loops.strides, offsets, sizes)
         found = a.parfors.get(near)
         if found is None:
             body = a.body
             key = a.dims, a.operands, near, a.crossing, a.fold_group, None if body is None else tuple(body)
             found = self.parfors.get(key)
             if found is None:
-                made = renumber(self.insts if body is None else body, self.order, a.fold_group)
+                made = tuple(self.insts if body is None else body)
+                if "reduce" in self.ops:
+                    made = with_starts(made, a.fold_group)
                 found = Parfor(a.dims, a.operands, self.chars, made, near, a.crossing)
                 self.parfors[key] = found
             a.parfors[near] = found
@@ -171,42 +176,44 @@ MAX_ARRANGED = 8
 """Of a mould; all are forgotten when there are more."""
 
 
-_ROLE, _GEO = attrgetter("role"), attrgetter("geo")
-
-
 def _kind_of(role: str, geo: numpy.ndarray) -> Kind:
     return Kind(element(geo), geo.itemsize, role)
 
 
-_source: Any = partial(tuple.__new__, Source)
+_OP, _ARGS = attrgetter("op"), attrgetter("args")
+
 _call: Any = partial(tuple.__new__, Call)
-"""(The interpreter's own constructors: those of classes take three times as long.)"""
+"""(The interpreter's own constructor: that of the class takes three times as long.)"""
 
 
-def mould_of(a: Assembler, numbers: Mapping[int, int]) -> Mould:
-    """The mould of a body; `numbers`, by identity, are those of the group's nodes and of other values."""
-    insts, place = live(a.body.insts)
-    ops, _, _, attrs = zip(*insts, strict=True)
-    used = {attr for op, attr in zip(ops, attrs, strict=True) if op in MEMORY}
-    if "reduce" in ops:
-        used |= {how.out for op, how in zip(ops, attrs, strict=True) if op == "reduce"}
-    order = [k for k, b in enumerate(a.bindings) if b.role != "in" and k in used]
-    order += [k for k, b in enumerate(a.bindings) if b.role == "in" and k in used]
-    bindings = [a.bindings[k] for k in order]
-    constants = []
-    if "scalar" in ops:
-        constants = [a.body.constants[k] for op, k in zip(ops, attrs, strict=True) if op == "scalar"]
-    kinds: list[Kind] = []
-    for role, mine in groupby(bindings, _ROLE):
-        kinds += once(partial(_kind_of, role), [*map(_GEO, mine)])
-    values, _, _, members, inputs = zip(*bindings, strict=True) if bindings else ((),) * 5
-    sources = zip(members, inputs, map(numbers.__getitem__, map(id, values)), strict=True)
+def mould_of(a: Assembler, numbers: Mapping[int, int]) -> tuple[Mould, Sequence[Expr], Each]:
+    """The mould of a body, whose memory its operands are, and where in it these are; `numbers`, by identity,
+    are those of the group's nodes and of other values."""
+    body, written, read = a.body, a.written, a.read
+    columns = [w + r for w, r in zip(written.columns(), read.columns(), strict=True)]
+    stores, resumed = len(written.values), a.resumed
+    ops = frozenset(map(_OP, body.insts))
+    insts, place = (body.insts, range(len(body.insts))) if _is_live(body, ops) else live(body.insts)
+    scalars: list[Any] = [i.attr for i in insts if i.op == "scalar"] if body.constants else []
+    constants = [body.constants[k] for k in scalars]
+    if len(insts) < len(body.insts) or scalars != [*range(len(scalars))]:
+        order = _operands(insts, len(columns[0]))
+        insts = _numbered(insts, order, scalars)
+        columns = [[column[k] for k in order] for column in columns]
+        resumed = {new for new, old in enumerate(order) if old in resumed}
+        stores = bisect_left(order, stores)
+    values, geos, members, inputs = columns
+    places = Each(geos)
+    outs, ins = (places.once(partial(_kind_of, role)) for role in ("out", "in"))
+    kinds = outs[:stores] + ins[stores:]
+    for k in resumed:
+        kinds[k] = kinds[k]._replace(role="inout")
     return Mould(
-        insts, order, kinds, [*map(_source, sources)],
+        insts, ops, kinds, Sources(members, inputs, tuple(map(numbers.__getitem__, map(id, values)))),
         [(numbers[id(c[0])], c[1]) if isinstance(c, tuple) else c for c in constants],
         "".join(map(constant_char, constants)),
-        [(place[value], member) for value, member in a.calls if value in place], tuple(a.body.rewrites),
-    )  # fmt: skip
+        [(place[value], member) for value, member in a.calls if value in place], tuple(body.rewrites),
+    ), values, places  # fmt: skip
 
 
 class Filled(NamedTuple):
@@ -216,27 +223,29 @@ class Filled(NamedTuple):
     group: Group
     values: Sequence[Expr]
     """For each operand."""
-    geos: Sequence[numpy.ndarray]
+    places: Each
     """Where in these, over the group's space."""
     calls: Sequence[Call]
 
 
-def filled(
-    mould: Mould, group: Group, values: Sequence[Expr], geos: Sequence[numpy.ndarray], kinds: Kinds
-) -> Filled:
+def filled(mould: Mould, group: Group, values: Sequence[Expr], places: Each, kinds: Kinds) -> Filled:
     """A mould with the operands of a group, and the strides that NumPy's loops see."""
-    calls, known = list[Call](), dict[Any, tuple[int, ...] | None]()
+    calls, nodes, forms = list[Call](), group.nodes, kinds.forms
+    known, others = kinds.strides, dict[Any, tuple[int, ...] | None]()
     for value, m in mould.calls:
-        node = group.nodes[m]
+        node = nodes[m]
         whole = whole_of(node)
-        form = kinds.forms.get(whole.serial)
-        kind: Any = None if form is None else kinds[form]
-        if kind is None or whole.old is not None:
-            kind = alike(whole)
-        if kind not in known:
-            known[kind] = strides_of(whole)
-        calls.append(_call((value, node.serial, known[kind])))
-    return Filled(mould, group, values, geos, calls)
+        form = forms.get(whole.serial)
+        if form is None or whole.old is not None:
+            if (key := alike(whole)) not in others:
+                others[key] = strides_of(whole)
+            strides = others[key]
+        else:
+            if (kind := kinds[form]) not in known:
+                known[kind] = strides_of(whole)
+            strides = known[kind]
+        calls.append(_call((value, node.serial, strides)))
+    return Filled(mould, group, values, places, calls)
 
 
 def assemble(f: Filled, arrange: Arrange, frame: Frame | None = None) -> Program:
@@ -245,12 +254,12 @@ def assemble(f: Filled, arrange: Arrange, frame: Frame | None = None) -> Program
     `arrange` orders the loops of a fold."""
     mould, group = f.mould, f.group
     shape = group.shape
-    strides = once(lambda geo: _strides(geo, shape), f.geos)
+    strides = f.places.once(lambda geo: _strides(geo, shape))
     if group.fold is not None:
         for k, value in enumerate(f.values):
             if mould.kinds[k].role != "in" and isinstance(value.op, FOLDS):
                 strides[k] = result_strides(value, len(shape))
-    starts = once(offset_of, f.geos)
+    starts = f.places.once(offset_of)
     moves: list[tuple[int, ...]] = [()] * len(strides)
     if frame is not None:
         axes, shape = frame.axes, frame.shape
@@ -276,7 +285,7 @@ def _arranged(
 ) -> Arranged:
     mould = f.mould
     nests, run, fold_group = _nests(order, shape, strides, arrange)
-    body, (dims, loops) = _fitting(mould.insts, f.calls, nests, mould.order)
+    body, (dims, loops) = _fitting(mould.insts, f.calls, nests)
     rows = [*zip(mould.kinds, [s[-1] for s in loops.strides], strict=True)]
     made = {row: Operand(row[0].char, access_class(row[1], row[0].itemsize), row[0].role) for row in {*rows}}
     operands = tuple(map(made.__getitem__, rows))
@@ -335,14 +344,13 @@ def _parallel(loops: Loops) -> Nested:
 
 
 def _fitting(
-    body: list[Inst], calls: Sequence[Call], nests: list[Callable[[], Nested]], order: list[int]
+    body: list[Inst], calls: Sequence[Call], nests: list[Callable[[], Nested]]
 ) -> tuple[list[Inst], Nested]:
     """The first arrangement in which NumPy's inner loops see what they see in NumPy."""
     unlike: set[int] = set()
     for nest in nests:
         dims, loops = nest()
-        rows = {k: s[-1] for k, s in zip(order, loops.strides, strict=True)}
-        fitted, unlike = fit(body, calls, rows)
+        fitted, unlike = fit(body, calls, [s[-1] for s in loops.strides])
         if not unlike:
             return fitted, (dims, loops)
     raise Unlike(unlike)
@@ -367,13 +375,17 @@ def uses(inst: Inst) -> tuple[int, ...]:
     return inst.args
 
 
+def _is_live(body: Body, ops: Set[str]) -> bool:
+    """Does somebody use each value, be it a later value?  (So nearly always.)"""
+    if "reduce" in ops:
+        return False
+    used = {*chain.from_iterable(map(_ARGS, body.insts))}
+    return len(used) + body.mute == len(body.insts)
+
+
 def live(body: list[Inst]) -> tuple[list[Inst], Mapping[int, int] | range]:
     """The body without the instructions whose values nobody uses, and the new numbers of the others."""
-    ops, _, args, _ = zip(*body, strict=True)
-    # (Where somebody uses each value, be it a later value, all are needed: nearly always.)
-    if "reduce" not in ops and len({*chain.from_iterable(args)}) + sum(map(ops.count, EFFECTS)) == len(body):
-        return body, range(len(body))
-    needed = [op in EFFECTS for op in ops]
+    needed = [inst.op in EFFECTS for inst in body]
     for k in reversed(range(len(body))):
         if needed[k]:
             inst = body[k]
@@ -390,24 +402,39 @@ def live(body: list[Inst]) -> tuple[list[Inst], Mapping[int, int] | range]:
     return kept, place
 
 
-def renumber(body: list[Inst], order: list[int], fold_group: int) -> tuple[Inst, ...]:
-    """Operands by their place in `order`, scalars by first use."""
-    place = {old: new for new, old in enumerate(order)}
-    scalars = 0
-    number: dict[int, int] = {}         # value number of a scalar -> number of the scalar
+def _operands(body: Sequence[Inst], count: int) -> list[int]:
+    """Which of so many operands a body is about."""
+    used = {i.attr for i in body if i.op in MEMORY}
+    used |= {i.attr.out for i in body if isinstance(i.attr, Reduction)}
+    return [k for k in range(count) if k in used]
+
+
+def _numbered(body: Sequence[Inst], operands: Sequence[int], scalars: Sequence[int]) -> list[Inst]:
+    """A body with other numbers of operands and scalars: their places among these."""
+    place, scalar = ({old: new for new, old in enumerate(each)} for each in (operands, scalars))
+    found: list[Inst] = []
+    how: Any
+    for inst in body:
+        op, _, _, how = inst
+        if op in MEMORY:
+            inst = inst._replace(attr=place[how])
+        elif op == "scalar":
+            inst = inst._replace(attr=scalar[how])
+        elif op == "reduce":
+            inst = inst._replace(attr=how._replace(out=place[how.out]))
+        found.append(inst)
+    return found
+
+
+def with_starts(body: Sequence[Inst], fold_group: int) -> tuple[Inst, ...]:
+    """A mould's body as it is in a parfor: folds begin with scalars, by their numbers, not with values."""
     result = []
     how: Any
-    for k, inst in enumerate(body):
-        op, sig, args, how = inst
-        if op in MEMORY:
-            inst = inst_of((op, sig, args, place[how]))
-        elif op == "scalar":
-            inst = inst_of((op, sig, (), scalars))
-            number[k] = scalars
-            scalars += 1
-        elif op == "reduce":
-            start = how.start if how.start < 0 else number[how.start]
-            inst = inst._replace(attr=how._replace(out=place[how.out], start=start, group=fold_group))
+    for inst in body:
+        how = inst.attr
+        if inst.op == "reduce":
+            start = how.start if how.start < 0 else body[how.start].attr
+            inst = inst._replace(attr=how._replace(start=start, group=fold_group))
         result.append(inst)
     return tuple(result)
 

@@ -7,8 +7,9 @@ Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` sha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import field
-from functools import partial
+from itertools import compress, count, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -32,16 +33,18 @@ from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 
-class Binding(NamedTuple):
-    """Memory of one operand: the value (its buffer, at launch) and the geometry in it, over the group's
-    space."""
+@dataclass(slots=True, eq=False)
+class Operands:
+    """Memory that a group accesses, column by column: of each operand the value (its buffer, at launch), the
+    geometry in it, over the group's space, and which access of which of the group's nodes it is."""
 
-    value: Expr
-    geo: numpy.ndarray
-    role: str
-    member: int
-    input: int
-    """Which access of which of the group's nodes it is (`assemble.Source`)."""
+    values: list[Expr]
+    geos: list[numpy.ndarray]
+    members: list[int]
+    inputs: list[int]
+
+    def columns(self) -> tuple[list[Any], ...]:
+        return self.values, self.geos, self.members, self.inputs
 
 
 REGION = -1
@@ -73,33 +76,43 @@ MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
 
 
-_ERRORS, _VALUE = map(attrgetter, ("errors", "expr.serial"))
+_ERRORS, _SERIAL, _REGION, _OP, _ATTR = map(attrgetter, ("errors", "serial", "region", "op", "attr"))
 
-_binding: Any = partial(tuple.__new__, Binding)
-"""(The interpreter's own constructors: those of classes take three times as long.)"""
+VALUES = {Map, Gather, Scan}
+"""Ops of nodes that make values; all others store what they make themselves."""
 
 
 @dataclass(slots=True, eq=False)
 class Assembler:
-    """The body of one group as it grows; operands and scalars are numbered as they are met."""
+    """The body of one group as it grows; operands and scalars are numbered as they are met, but for the
+    operands that are written: these come first."""
 
     group: Group
     epoch: int
     body: Body
+    written: Operands
     quiet: bool = False
     """All nodes ignore all floating-point flags, at every run."""
     values: dict[int, int] = field(default_factory=dict)
     """Serial of a node -> the number of its value, in the dtype of its region."""
-    bindings: list[Binding] = field(default_factory=list)
+    read: Operands = field(default_factory=lambda: Operands([], [], [], []))
+    at: dict[int, int] = field(default_factory=dict)
+    """Serial of a node that stores what it makes itself -> the number of its operand."""
+    resumed: set[int] = field(default_factory=set)
+    """Numbers of operands that are written, and read before."""
     loads: dict[tuple[int, int, tuple[int, ...], tuple[int, ...], str], int] = field(default_factory=dict)
     calls: list[tuple[int, int]] = field(default_factory=list)
     """What NumPy's inner loops compute, and what depends on their strides: the value's number, and which of
     the group's nodes it is."""
 
-    def bind(self, value: Expr, geo: numpy.ndarray, role: str, input: int) -> int:
-        """The number of a new operand: an access of the node being assembled."""
-        number = len(self.bindings)
-        self.bindings.append(_binding((value, geo, role, self.body.at, input)))
+    def bind(self, value: Expr, geo: numpy.ndarray, input: int) -> int:
+        """The number of a new operand that is read: an access of the node being assembled."""
+        read = self.read
+        number = len(self.written.values) + len(read.values)
+        read.values.append(value)
+        read.geos.append(geo)
+        read.members.append(self.body.at)
+        read.inputs.append(input)
         return number
 
     def load(self, value: Expr, geo: numpy.ndarray | None, input: int) -> int:
@@ -107,7 +120,7 @@ class Assembler:
         key = _key(value, geo)
         operand = self.loads.get(key)
         if operand is None:
-            operand = self.loads[key] = self.bind(value, geo, "in", input)
+            operand = self.loads[key] = self.bind(value, geo, input)
         return self.body.emit(Inst("load", element(geo), (), operand))
 
     def input(self, node: Expr, k: int, char: str) -> int:
@@ -160,19 +173,25 @@ class Assembler:
 
     def operation(self, node: Expr, how: Usual) -> int:
         """The same of a node that computes a whole result of arrays: nothing is cast."""
-        args: Any = tuple(map(self.values.get, map(_VALUE, node.inputs)))
+        known, args = self.values.get, ()
+        for i in node.inputs:                   # (no `map`: with few inputs that takes twice as long)
+            args += (known(i.expr.serial),)     # type: ignore[union-attr, assignment]
         if None in args:
-            reads, inputs = self.group.placed[node.serial].reads, node.inputs
-            args = tuple([
-                self.load(inputs[k].expr, reads[k], k) if x is None else x      # type: ignore[union-attr]
-                for k, x in enumerate(args)
-            ])  # fmt: skip
+            args = self.loaded(node, args)
         name, sig, part, called = how
         inst = inst_of((name, sig, args, part))
         number = self.body.emit(inst)
         if called and self.body.insts[number] == inst:      # no rule found an equal
             self.calls.append((number, self.body.at))
         return number
+
+    def loaded(self, node: Expr, args: tuple[int | None, ...]) -> Any:
+        """Arguments of such a node, of which those are loaded that are not there."""
+        reads, inputs = self.group.placed[node.serial].reads, node.inputs
+        return tuple([
+            self.load(inputs[k].expr, reads[k], k) if x is None else x          # type: ignore[union-attr]
+            for k, x in enumerate(args)
+        ])  # fmt: skip
 
     def choose(self, mask: int, yes: int, no: int, char: str) -> int:
         return self.body.emit(Inst("where", f"?{char}{char}->{char}", (mask, yes, no), 0))
@@ -185,7 +204,7 @@ class Assembler:
         op, table, first = node.op, node.inputs[0], self.group.placed[node.serial].reads[0]
         assert isinstance(op, Gather) and isinstance(table, Read) and first is not None
         offset = self.offset(node, op.axes, table.geo)
-        operand = self.bind(table.expr, first, "in", 0)
+        operand = self.bind(table.expr, first, 0)
         return self.body.emit(Inst("gather", element(first), (offset,), operand))
 
     def scan(self, node: Expr) -> int:
@@ -208,8 +227,7 @@ class Assembler:
         assert isinstance(node.op, Scatter) and node.region is not None
         char = element(node.region)
         args = self.input(node, 0, char), self.offset(node, node.op.axes, node.region)
-        region = self.group.placed[node.serial].region
-        return Inst("scatter", char, args, self.bind(node, region, "out", REGION))
+        return Inst("scatter", char, args, self.at[node.serial])
 
     def harmless(self, node: Expr, args: tuple[int, ...]) -> tuple[int, ...]:
         """Arguments that raise no floating-point flag where the mask, which picks results, is False:
@@ -272,32 +290,32 @@ class Assembler:
         cut, long = order.fold in ("cut", "long"), order.fold == "long"
         fold = "sequential" if cut else order.fold
         how = Reduction(
-            op.name, fold, len(self.bindings), start, mask, quiet=quiet, cut=cut, long=long,
+            op.name, fold, self.at[node.serial], start, mask, quiet=quiet, cut=cut, long=long,
             resumes=goes_on,
         )  # fmt: skip
-        self.fold(node, number, how, sig[0])
+        if how.resumes:
+            self.resumed.add(how.out)
+        self.fold(number, how, sig[0])
 
-    def fold(self, node: Expr, number: int, how: Reduction, char: str) -> None:
-        assert node.region is not None
-        self.bind(node, node.region, "inout" if how.resumes else "out", REGION)
+    def fold(self, number: int, how: Reduction, char: str) -> None:
         self.body.effect(Inst("reduce", char, (number,), how))
 
     def tally(self, node: Expr) -> None:
         """Count True elements; the launch asks for each block's."""
         number = self.body.cast(self.input(node, 0, "?"), "?", "l")
-        self.fold(node, number, Reduction("add", "any", len(self.bindings)), "l")
+        self.fold(number, Reduction("add", "any", self.at[node.serial]), "l")
 
     def compress(self, node: Expr) -> None:
         """Keep elements; what is read for nothing else is moved as so many bytes."""
         char = self.packed(node)
         assert node.region is not None
-        self.bindings[-1] = self.bindings[-1]._replace(geo=node.region.view(char))
+        self.written.geos[self.at[node.serial]] = node.region.view(char)
 
     def keep(self, node: Expr) -> None:
         """The same; the region has other things besides."""
         char = self.packed(node)
         assert node.region is not None
-        self.bindings[-1] = self.bindings[-1]._replace(geo=fresh(node.region.shape, numpy.dtype(char)))
+        self.written.geos[self.at[node.serial]] = fresh(node.region.shape, numpy.dtype(char))
 
     def packed(self, node: Expr) -> str:
         """What both fold, and as which type."""
@@ -309,8 +327,20 @@ class Assembler:
         else:
             char = MOVED[x.geo.itemsize]
             number = self.load(x.expr, x.geo.view(char), 0)
-        self.fold(node, number, Reduction("compress", "sequential", len(self.bindings), -1, mask), char)
+        self.fold(number, Reduction("compress", "sequential", self.at[node.serial], -1, mask), char)
         return char
+
+    def stores(self, scattered: Sequence[Inst]) -> list[Inst]:
+        """What is stored, element by element, in the order of the operands; and what is scattered."""
+        values, geos = self.written.values, self.written.geos
+        places: Sequence[int] = range(len(values))
+        if self.at:
+            places = [k for k, n in enumerate(values) if n.serial not in self.at]
+            values, geos = [values[k] for k in places], [geos[k] for k in places]
+        numbers = zip(map(self.values.__getitem__, map(_SERIAL, values)), strict=True)
+        parts = zip(repeat("store"), once(element, geos), numbers, places, strict=False)
+        stores: list[Any] = [*map(inst_of, parts)]
+        return sorted((*stores, *scattered), key=_ATTR) if scattered else stores
 
     def rewrite(self, rule: Rewrite) -> None:
         """Have a rewrite of whole bodies look at this one."""
@@ -364,7 +394,7 @@ class _Usual(dict[int | None, Usual | None]):
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
-        self.of_kind: dict[int, Usual | None] = {}
+        self.of_kind: dict[int, Usual | None] = terms.kinds.usual
         self[None] = None
 
     def __missing__(self, form: int) -> Usual | None:
@@ -381,33 +411,44 @@ class _Usual(dict[int | None, Usual | None]):
         return Usual(*found, is_call(*found[:2]) or is_clip(Inst(*found[:2])))
 
 
-def body_of(group: Group, epoch: int, stored: set[int], terms: Terms) -> Assembler:
+def _written(group: Group, stored: Sequence[bool]) -> tuple[Operands, dict[int, int]]:
+    """What nodes write to memory: those that are stored, and those that store what they make themselves; and
+    where these are among them, by serial."""
+    nodes = group.nodes
+    members = [*compress(count(), stored)]
+    others = VALUES.issuperset(map(type, map(_OP, nodes)))
+    if not others:
+        members = [k for k, n in enumerate(nodes) if stored[k] or n.op.__class__ not in VALUES]
+    values = [*map(nodes.__getitem__, members)]
+    geos: list[Any] = [*map(_REGION, map(group.placed.__getitem__, map(_SERIAL, values)))]
+    at = {} if others else {n.serial: k for k, n in enumerate(values) if n.op.__class__ not in VALUES}
+    for n, k in zip(map(values.__getitem__, at.values()), at.values(), strict=True):
+        if n.op.__class__ is not Scatter:
+            geos[k] = n.region                  # (a fold's result keeps its own axes)
+    return Operands(values, geos, members, [REGION] * len(members)), at
+
+
+def body_of(group: Group, epoch: int, stored: Sequence[bool], terms: Terms) -> Assembler:
     """The body of a group, with all that it loads and stores."""
     ignored = once(lambda errors: terms.literal and ignores(errors), [*map(_ERRORS, group.nodes)])
-    a = Assembler(group, epoch, Body(terms.rules, terms.lowerable, terms.literal), all(ignored))
-    usual, form_of = _Usual(terms), terms.kinds.forms.get
-    stores: list[Inst] = []
+    written, own = _written(group, stored)
+    body = Body(terms.rules, terms.lowerable, terms.literal)
+    a = Assembler(group, epoch, body, written, all(ignored), at=own)
+    usual = map(_Usual(terms).__getitem__, map(terms.kinds.forms.get, map(_SERIAL, group.nodes)))
+    scattered: list[Inst] = []
     folds = {Reduce: a.reduce, Tally: a.tally, Keep: a.keep, Compress: a.compress}
     values = {Map: a.map, Gather: a.gather, Scan: a.scan}
-    for a.body.at, (node, a.body.ignores) in enumerate(zip(group.nodes, ignored, strict=True)):
-        serial = node.serial
-        how = usual[form_of(serial)]
-        if how is None:
-            kind = type(node.op)
-            if kind in folds:
-                folds[kind](node)
-                continue
-            if kind is Scatter:
-                stores.append(a.scatter(node))
-                continue
-            number = values[kind](node)
+    for body.at, (node, body.ignores, how) in enumerate(zip(group.nodes, ignored, usual, strict=True)):
+        kind = node.op.__class__
+        if how is not None:
+            a.values[node.serial] = a.operation(node, how)
+        elif kind in values:
+            a.values[node.serial] = values[kind](node)
+        elif kind is Scatter:
+            scattered.append(a.scatter(node))
         else:
-            number = a.operation(node, how)
-        a.values[serial] = number
-        if serial in stored:
-            region = group.placed[serial].region
-            stores.append(inst_of(("store", element(region), (number,), a.bind(node, region, "out", REGION))))
-    a.body.effects(stores)
+            folds[kind](node)
+    a.body.effects(a.stores(scattered))
     for rule in terms.rules.parfor:
         a.rewrite(rule)
     return a

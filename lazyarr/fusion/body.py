@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Any
 
 import numpy
@@ -35,6 +36,9 @@ not say comes to its end here."""
 Lowerable = Callable[[str, str], bool]
 """Can a kernel have this op with this signature?"""
 
+_rewritten: Any = partial(tuple.__new__, Rewritten)
+"""(The interpreter's own constructor: that of the class takes three times as long.)"""
+
 Found = tuple[tuple[Step, ...], Mapping[str, int] | None]
 """What a rule puts in, and what its names bound; None where steps name values by their numbers."""
 
@@ -52,6 +56,8 @@ class Body:
     rewrites: list[Rewritten] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     """For each instruction: which node of the group asked for it first."""
+    mute: int = 0
+    """How many instructions have no value."""
     at: int = 0
     """Which node of the group is being assembled."""
     ignores: bool = False
@@ -68,7 +74,7 @@ class Body:
         number = None if switches.OFF and is_off("numbering") else numbers.get(inst)
         if number is not None:
             if inst.op not in UNSAID:
-                self.rewrites.append(Rewritten(NUMBERING, inst.op, self.at))
+                self.rewrites.append(_rewritten((NUMBERING, inst.op, self.at, "")))
             self.hear(number)
             return number
         for entry in rules.typed.get(inst.op, ()):
@@ -89,11 +95,11 @@ class Body:
 
     def effect(self, inst: Inst) -> None:
         """An instruction without a value."""
-        self.insts.append(inst)
-        self.members.append(self.at)
+        self.effects((inst,))
 
     def effects(self, insts: Sequence[Inst]) -> None:
-        """The same of several, which come last."""
+        """The same of several."""
+        self.mute += len(insts)
         self.insts += insts
         self.members += [self.at] * len(insts)
 
@@ -126,7 +132,7 @@ class Body:
             return None
         steps, leaves = found
         number = self.build(entry.rule.name, steps, leaves)
-        self.rewrites.append(Rewritten(entry.rule.name, inst.op, self.at, _instead(steps)))
+        self.rewrites.append(_rewritten((entry.rule.name, inst.op, self.at, _instead(steps))))
         return number
 
     def found(self, entry: Entry, inst: Inst) -> Found | None:

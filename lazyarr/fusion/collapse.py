@@ -100,6 +100,18 @@ def scanning(shape: Sequence[int], strides: Sequence[tuple[int, ...]], axis: int
 
 def collapse(shape: Sequence[int], strides: Sequence[tuple[int, ...]], turn: bool = True) -> Loops:
     """The fewest loops; `turn` says whether loops may be turned round."""
+    alike = dict.fromkeys(strides)              # (operands that move in one way decide together)
+    found = _collapsed(shape, [*alike], turn)
+    if len(alike) == len(strides):
+        return found
+    rows = dict(zip(alike, found.strides, strict=True))
+    offsets = dict(zip(alike, found.offsets, strict=True))
+    return Loops(
+        found.shape, tuple(map(rows.__getitem__, strides)), tuple(map(offsets.__getitem__, strides))
+    )
+
+
+def _collapsed(shape: Sequence[int], strides: Sequence[tuple[int, ...]], turn: bool) -> Loops:
     dims = [d for d, n in enumerate(shape) if n != 1]
     offsets = [0] * len(strides)
     if not dims:

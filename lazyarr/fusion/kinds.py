@@ -29,11 +29,26 @@ def numbered(things: Iterable[Any]) -> Iterator[int]:
     return map(first.setdefault, things, count())
 
 
+class Each:
+    """Things of which several may be one object, for questions that are asked once for each object."""
+
+    __slots__ = ("things", "at")
+
+    def __init__(self, things: Sequence[Any]) -> None:
+        self.at = [*map(id, things)]
+        self.things = dict(zip(self.at, things, strict=True))
+
+    def once(self, f: Callable[[Any], Any]) -> list[Any]:
+        """What a function says of each thing."""
+        if len(self.things) == 1:
+            return [*map(f, self.things.values())] * len(self.at)
+        found = dict(zip(self.things, map(f, self.things.values()), strict=True))
+        return [*map(found.__getitem__, self.at)]
+
+
 def once(f: Callable[[Any], Any], things: Sequence[Any]) -> list[Any]:
     """What a function says of each thing, asked once for each object."""
-    each = dict(zip(map(id, things), things, strict=True))
-    found = dict(zip(each, map(f, each.values()), strict=True))
-    return [*map(found.__getitem__, map(id, things))]
+    return Each(things).once(f)
 
 
 SHAPELESS = (Map, Reduce, Scan)
@@ -44,7 +59,8 @@ class Kinds(dict[int, int]):
     """The number of each form's kind, which is found when it is asked for."""
 
     __slots__ = (
-        "geos", "said", "place", "forms", "told", "heads", "bare", "shapeless", "_like", "_seen", "_known",
+        "geos", "said", "place", "forms", "told", "heads", "bare", "shapeless", "usual", "strides",
+        "_like", "_seen", "_known",
     )  # fmt: skip
 
     def __init__(self, geos: Sequence[numpy.ndarray], said: Sequence[Key]) -> None:
@@ -63,6 +79,10 @@ class Kinds(dict[int, int]):
         """By number of a kind: its key without extents; in the place of a geometry its axes and its type."""
         self.shapeless: list[bool] = []
         """Does no extent become a number in the body of such nodes?"""
+        self.usual: dict[int, Any] = {}
+        """By number of a kind, as far as somebody asked: how assembly takes such nodes."""
+        self.strides: dict[int, tuple[int, ...] | None] = {}
+        """Likewise: what NumPy's loop sees of such nodes, if these write to new arrays."""
         self._like: list[int] | None = None
         self._seen: list[int] | None = None
         self._known: dict[Key, int] = {}

@@ -93,14 +93,14 @@ def _seen(x: Read | numpy.generic, char: str) -> Seen:
     return Seen((), (), itemsize, char_of(x.dtype) != char)
 
 
-def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) -> tuple[list[Inst], set[int]]:
+def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Sequence[int]) -> tuple[list[Inst], set[int]]:
     """`body` with the `dense` and `within` that it needs, and the serials of nodes that NumPy must run.
 
     `rows` says for each operand its stride along the innermost loop."""
     if not calls:
         return list(body), set()
-    lone = not any(rows.values())
     still = _still(body, rows)
+    seen = _seen_by_loops(body, rows, still)
     known: dict[tuple[Any, ...], list[bool] | None] = {}
     wanted: dict[int, list[bool]] = {}
     still_bounds: dict[int, bool] = {}
@@ -114,7 +114,11 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
             continue
         dense = None
         if call.strides is not None:
-            got = _got(inst, body, rows, still, lone)
+            got: tuple[int | None, ...] = ()
+            for a in inst.args:                 # (no comprehension: that is a function, for each call)
+                got += (seen[a],)
+            if still and all(map(still.__getitem__, inst.args)):
+                got = tuple([0 if not any(rows) or body[a].op == "scalar" else None for a in inst.args])
             key = inst.op, inst.sig, call.strides, got
             if key not in known:
                 near = is_near(inst.op, inst.sig, call.strides)
@@ -130,11 +134,11 @@ def fit(body: Sequence[Inst], calls: Sequence[Call], rows: Mapping[int, int]) ->
 _OP = attrgetter("op")
 
 
-def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
-    """Which values do not vary along the innermost loop."""
+def _still(body: Sequence[Inst], rows: Sequence[int]) -> list[bool]:
+    """Which values do not vary along the innermost loop; empty if all do."""
     still: list[bool] = []
-    if all(rows.values()) and "scalar" not in map(_OP, body):
-        return [False] * len(body)
+    if all(rows) and "scalar" not in map(_OP, body):
+        return still
     for inst in body:
         if inst.op in ("load", "gather"):
             assert isinstance(inst.attr, int)
@@ -147,23 +151,11 @@ def _still(body: Sequence[Inst], rows: Mapping[int, int]) -> list[bool]:
     return still
 
 
-def _got(
-    inst: Inst, body: Sequence[Inst], rows: Mapping[int, int], still: Sequence[bool], lone: bool
-) -> tuple[int | None, ...]:
-    """The strides that a loop would see in its arguments; None where these are computed side by side."""
-    args, found = inst.args, list[int | None]()
-    once = True
-    for a in args:                              # (no comprehension: that is a function, for each call)
-        once = once and still[a]
-    for a in args:
-        op, attr = body[a].op, body[a].attr
-        if once:
-            found.append(0 if lone or op == "scalar" else None)
-        elif still[a]:
-            found.append(0)
-        else:
-            found.append(rows[attr] if op == "load" and isinstance(attr, int) else None)
-    return tuple(found)
+def _seen_by_loops(body: Sequence[Inst], rows: Sequence[int], still: Sequence[bool]) -> list[int | None]:
+    """The strides that a loop would see in values, if not all its arguments stand still; None where these are
+    computed side by side."""
+    found: list[Any] = [rows[attr] if op == "load" else None for op, _, _, attr in body]    # type: ignore[index]
+    return [0 if s else stride for s, stride in zip(still, found, strict=True)] if still else found
 
 
 def _dense_arguments(

@@ -41,6 +41,8 @@ class Entry(NamedTuple):
     """Types of the result for which it holds."""
     dropped: tuple[str, ...]
     """Names that do not occur in the replacement: what makes them may be needed no more."""
+    flat: tuple[str, ...] | None
+    """The operands of the root, where all of them are names."""
 
 
 ConstantOf = Callable[[Inst], numpy.generic | None]
@@ -59,7 +61,10 @@ def entry_of(rule: AnyRewrite, pattern: Any, replacement: Any, kinds: str) -> En
         if isinstance(part, str) and parts.index(part) < k
     )
     chars = frozenset(c for c, row in PLAIN.items() if row.kind in kinds)
-    return Entry(rule, pattern, first, same, chars, () if pattern is None else _dropped(pattern, replacement))
+    flat = parts if parts and all(isinstance(part, str) for part in parts) else None
+    return Entry(
+        rule, pattern, first, same, chars, () if pattern is None else _dropped(pattern, replacement), flat
+    )
 
 
 def _bare(part: Pattern) -> Pattern:
@@ -89,6 +94,11 @@ def may_match(entry: Entry, args: Sequence[int], body: Sequence[Inst]) -> bool:
 
 def match(entry: Entry, inst: Inst, body: Sequence[Inst], constant: ConstantOf) -> Match | None:
     """Bind the names of a pattern to value numbers, or None.  Iterative: patterns may be deep."""
+    if entry.flat is not None:
+        args = inst.args
+        if len(args) != len(entry.flat) or inst.attr not in (None, 0) or not may_match(entry, args, body):
+            return None
+        return Match(dict(zip(entry.flat, args, strict=True)), ())
     bound: dict[str, int] = {}
     inner: list[int] = []
     todo: list[tuple[Any, int]] = []

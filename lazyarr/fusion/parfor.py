@@ -152,7 +152,8 @@ EFFECTS = ("store", "scatter", "reduce")
 
 def result_char(inst: Inst) -> str:
     """Dtype character of an instruction's value."""
-    _, _, outs = inst.sig.partition("->")
+    _, sig, _, attr = inst
+    _, _, outs = sig.partition("->")
     if not outs:
-        return inst.sig
-    return outs[inst.attr] if isinstance(inst.attr, int) else outs[0]
+        return sig
+    return outs[attr] if isinstance(attr, int) else outs[0]

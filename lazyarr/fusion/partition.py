@@ -268,28 +268,31 @@ def _place(
     """The group in whose loops a node runs, perhaps a new one, and how they see it; `key` is its buffer's.
 
     Where `known` says which, it is that one."""
+    old, memory, forms = node.old, terms.memory, terms.forms
+    own, shape, plain, twice = forms.known.get(forms.numbers[node.serial]) or forms.of(node)
+    straight, last = own is None and old is None and terms.usual, -1
+    if straight:
+        last = len(groups) - 1
+        first = last if known is None else known
+        if 0 <= first <= last:
+            loads = _usual(node, shape, plain, groups[first], epoch, known is None)
+            if loads is not None:
+                return groups[first], plain, loads
     floor = -1                                  # the last group that must not run after it
     for i in node.inputs:
         if i.__class__ is Read:
             value = i.expr
             if value.epoch == epoch and value.op is not None and value.index > floor:
                 floor = value.index
-    old, memory, forms = node.old, terms.memory, terms.forms
     if old is not None and old.op is not None and old.epoch == epoch and old.index > floor:
         floor = old.index
     maker = floor                               # (the last group that makes what it needs)
-    own, shape, plain, twice = forms.known.get(forms.numbers[node.serial]) or forms.of(node)
     if old is None:
         edge = False
-        first = floor if known is None else known       # (-1: the latest, if it needs none)
-        if own is None and terms.usual and groups and (known is None or floor <= known >= 0) and (
-            first < len(groups)
-        ):
-            group = groups[first]
-            if group.usual and group.shape == shape and len(group.nodes) < MAX_NODES:
-                loads = _usual(node, plain, group, epoch)
-                if loads is not None:
-                    return group, plain, loads
+        if known is None and 0 <= floor < last and len(groups[floor].nodes) < MAX_NODES:
+            loads = _usual(node, shape, plain, groups[floor], epoch, True)
+            if loads is not None:
+                return groups[floor], plain, loads
     else:
         floor = max(floor, last_reader.get(id(key), -1))
         edge = old.op is not None and is_edge(node, memory)
@@ -328,28 +331,40 @@ def _place(
     return group, plain, reads_of(node, plain)
 
 
-def _usual(node: Expr, plain: Placed, group: Group, epoch: int) -> Loads | None:
-    """What a new array's node loads that joins the first group it would try, one of its space, in the usual
-    case: an operation, or the only fold, and what the group makes of all it reads comes in registers.
+def _usual(
+    node: Expr, shape: tuple[int, ...], plain: Placed, group: Group, epoch: int, needed: bool
+) -> Loads | None:
+    """What a new array's node loads that joins a group of its space in the usual case: an operation, or the
+    only fold, and what the group makes of all it reads comes in registers.  A `needed` group makes some
+    of that, if anything of it is pending.
 
     None where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
+    if not group.usual or group.shape != shape or len(group.nodes) >= MAX_NODES:
+        return None
     kind = node.op.__class__
     if kind is not Map and (kind is not Reduce or group.fold is not None or node.op.masked):  # type: ignore[union-attr]
         return None
     number, loads, made = group.number, [], group.placed
+    inside = earlier = False
     for i, geo in zip(node.inputs, plain.reads, strict=True):
         if geo is None:
             continue
         value = i.expr                          # type: ignore[union-attr]
         op = value.op
-        if op is None or value.index != number or value.epoch != epoch:
+        if op is None or value.epoch != epoch:
             loads.append((value, geo))
-        elif not (
-            (op.__class__ is Map or isinstance(op, ELEMENTWISE))
-            and (geo is (region := made[value.serial].region) or same(geo, region))
+        elif value.index != number:
+            if value.index > number:
+                return None
+            loads.append((value, geo))
+            earlier = True
+        elif (op.__class__ is Map or isinstance(op, ELEMENTWISE)) and (
+            geo is (region := made[value.serial].region) or same(geo, region)
         ):
+            inside = True
+        else:
             return None
-    return loads
+    return None if needed and earlier and not inside else loads
 
 
 def _candidates(groups: list[Group], floor: int, look_back: int) -> list[Group]:

@@ -24,7 +24,7 @@ from lazyarr.expr import Expr, Read, Reduce
 from lazyarr.fusion.assemble import Arrange, Filled, Frame, assemble
 from lazyarr.fusion.fold import fold_order
 from lazyarr.fusion.group import Group
-from lazyarr.fusion.kinds import Key, Kinds
+from lazyarr.fusion.kinds import Key, Kinds, numbered
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import NONE, Active
 from lazyarr.geometry import FRESH, GHOSTS, address
@@ -91,7 +91,7 @@ class Tokens:
     """These, in the same order."""
     saying: slice = slice(0)
     """Where among the tokens that `of` found it is said of all geometries what they are."""
-    _visited: list[int] = field(default_factory=list)
+    visited: list[int] = field(default_factory=list)
     """By identity, the geometries of all reads, input by input, then those of all regions."""
     kinds: Kinds = field(default_factory=lambda: Kinds((), ()))
     """What each node is by itself, of those of which `tell` was asked."""
@@ -114,7 +114,7 @@ class Tokens:
         inputs: list[Any] = [*chain.from_iterable(given)]
         reads = [i for i in inputs if i.__class__ is Read]
         geos = [*map(_GEO, reads), *map(_REGION, nodes)]
-        seen = self._visited = [*map(id, geos)]
+        seen = self.visited = [*map(id, geos)]
         self._see(seen, geos)
         parts: list[Any] = [
             bytes(stored), *ops, *map(len, given), *map(type, inputs),      # (a type says a constant's dtype)
@@ -184,7 +184,7 @@ class Tokens:
         ])  # fmt: skip
         ops, given = [*map(_OP, nodes)], [*map(_INPUTS, nodes)]
         inputs: list[Any] = [*chain.from_iterable(given)]
-        places = [*map(kinds.place.__getitem__, self._visited)]
+        places = [*map(kinds.place.__getitem__, self.visited)]
         regions = places[len(places) - len(nodes) :]
         if len(regions) + len(inputs) == len(places):           # (no constants)
             inputs = places
@@ -283,10 +283,11 @@ def form_of(group: Group, forms: Key, links: Key, tokens: Tokens) -> Key | None:
     if group.bridged or switches.OFF:
         return None
     kinds = tokens.kinds
-    mine = [*map(kinds.__getitem__, forms)]
+    each = [*dict.fromkeys(forms)]              # (nodes are alike as these, so more need not be looked at)
+    mine = [*map(kinds.__getitem__, each)]
     if not all(map(kinds.shapeless.__getitem__, mine)):
         return None
-    form: list[Any] = [links, *map(kinds.bare.__getitem__, mine), *kinds.visits(forms)]
+    form: list[Any] = [links, tuple(numbered(forms)), *map(kinds.bare.__getitem__, mine), *kinds.visits(each)]
     for node in group.nodes if group.fold is not None else ():
         if node.op.__class__ is Reduce:
             order = fold_order(node)

@@ -146,6 +146,18 @@ def test_a_segment_ends_where_the_fewest_bytes_pass() -> None:
         assert segments._end(nodes[begin:]) == fewest(nodes[begin:])
 
 
+def test_who_asks_in_any_order_and_twice_has_the_same_plans() -> None:
+    softmaxes(lazyarr)
+    expected = softmaxes(numpy)
+    for order in (1, -1):
+        results = softmaxes(lazyarr)
+        before = COUNT.plans
+        lazyarr.evaluate(*results[::order], *results[::2])
+        assert COUNT.plans - before <= (2 if order > 0 else 0)
+        for mine, numpys in zip(results, expected, strict=True):
+            assert numpy.asarray(mine).tobytes() == numpys.tobytes()
+
+
 def test_two_thousand_nodes_have_one_plan() -> None:
     x = lazyarr.array(given((4,)))
     for _ in range(segments.MOST):

@@ -32,6 +32,20 @@ def test_same_points(shape, columns):
     assert sorted(got) == sorted(offsets(shape, strides))
 
 
+@given(
+    st.lists(st.integers(1, 4), min_size=1, max_size=3),
+    st.lists(st.sampled_from([(8, 32, 96), (-8, 32, 0), (0, 0, 0), (-8, -32, -96)]), min_size=1, max_size=6),
+)
+def test_what_moves_in_one_way_decides_once(shape, rows):
+    strides = [row[: len(shape)] for row in rows]
+    each = [*dict.fromkeys(strides)]
+    found, loops = collapse(shape, each), collapse(shape, strides)
+    assert loops.shape == found.shape
+    places = [each.index(row) for row in strides]
+    assert loops.strides == tuple(found.strides[k] for k in places)
+    assert loops.offsets == tuple(found.offsets[k] for k in places)
+
+
 def test_contiguous_arrays_become_one_loop():
     for order in "CF":
         x = numpy.empty((3, 4, 5), order=order)

@@ -9,7 +9,7 @@ import pytest
 
 import lazyarr
 from lazyarr.expr import Map
-from lazyarr.fusion.kinds import Kinds, numbered, once
+from lazyarr.fusion.kinds import Each, Kinds, numbered, once
 from lazyarr.materialize import closure
 from lazyarr.plan import walk
 
@@ -48,6 +48,20 @@ def test_each_object_is_asked_once() -> None:
 
     assert once(ask, [one, other, one]) == [1, 2, 1]
     assert asked == [one, other]
+
+
+def test_what_is_one_object_is_asked_once_for_each_question() -> None:
+    asked, one, other = [], [1], [2]
+
+    def ask(x: list[int]) -> int:
+        asked.append(x)
+        return x[0]
+
+    for things in ([one] * 3, [one, other, one], []):
+        asked.clear()
+        each = Each(things)
+        assert each.once(ask) == [x[0] for x in things] == each.once(lambda x: x[0])
+        assert len(asked) == len({*map(id, things)})
 
 
 def test_offsets_make_forms_and_not_kinds() -> None:
