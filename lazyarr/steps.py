@@ -15,7 +15,6 @@ import numpy
 
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
-from lazyarr.draws import DRAWS
 from lazyarr.expr import Compress, Expr, Keep, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
 from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
@@ -164,7 +163,7 @@ def _first(
         whole = _filled(mould, group, needed, tokens.kinds)
     program = assemble(whole, arrange)
     COUNT.assembled += 1
-    if not mould.ops.isdisjoint(DRAWS) and scattered(program):
+    if scattered(program):
         raise Scattered
     why_not = None if group.fold is None else not_together(program.parfor)
     if why_not is not None:

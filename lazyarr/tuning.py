@@ -83,7 +83,7 @@ _ZEN_ICL = _ICL._replace(beside_bytes=128, next_rows=False)
 nor are passes over rows.)"""
 
 L2_1M = "L2_1M"
-"""Stands for a second-level cache of a megabyte or more: it tells a Zen 4 from a Zen 3 where a hypervisor
+"""Stands for a second-level cache of a megabyte or more (or one of which the system says nothing): it tells a Zen 4 from a Zen 3 where a hypervisor
 hides all else."""
 
 TABLE = {

@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("covering"):
             assert isinstance(item, pytest.Function)
-            groups.setdefault((item.path, item.originalname), []).append(item)
+            groups.setdefault((item.parent, item.originalname), []).append(item)
     left = set()
     for group in groups.values():
         kept = covering([[*map(id, item.callspec.params.values())] for item in group])

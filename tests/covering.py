@@ -20,6 +20,8 @@ ALL = bool(os.environ.get("LAZYARR_TEST_ALL"))
 
 def covering(rows: Sequence[Sequence[Hashable]]) -> list[int]:
     """The row with most pairs that none before it has, again and again; the first of several."""
+    if not all(rows):
+        raise ValueError("a row without columns holds no pair")
     if ALL:
         return [*range(len(rows))]
     pairs = [{*itertools.combinations(enumerate(row), 2)} or {*enumerate(row)} for row in rows]

@@ -50,9 +50,8 @@ LOW, HIGH = -104.0, 89.0
 """Here results are zero and infinite, and raise 'underflow' and 'overflow': so they do further away."""
 
 RAISED, LARGE = 26, 70.0
-"""Results up to that number's are first so many powers of two too large: those next to zero are normal then,
-and one product rounds them.  (An even number of them: it is added to `MAGIC`, where rounding has to stay as
-it is.)"""
+"""Results of numbers up to `LARGE` are first 2**`RAISED` times too large: those next to zero are normal then,
+and one product rounds them.  (`RAISED` is even: `MAGIC` plus it has to round ties as `MAGIC` does.)"""
 
 OVER = tuple(map(float.fromhex, (
     "0x1.a8579ap-6", "0x1.860666p-2", "0x1.7ae152p+0", "0x1.0e6c38p+1", "0x1p+0", "0x0p+0",
@@ -89,23 +88,33 @@ def exp(b: Builder, t: str, x: str) -> str:
         masks = [b.op(f"sext {b.ty('i1')} {each} to {b.ty('i32')}") for each in above]
     some, other = _some(b, masks), joined(b, "i32", masks)
     bits = convert(b, "bitcast", t, x, "i32")
-    endless = icmp(b, "i32", "eq", bits, b.splat("i32", str(INFINITE_BITS - (1 << 31))))
+    below = icmp(b, "i32", "eq", bits, b.splat("i32", str(INFINITE_BITS - (1 << 31))))
+    # (The others are computed as 0, which raises nothing.)
     usual = b.op(f"xor {i} {other}, {b.splat('i32', '-1')}")
     held = convert(b, "bitcast", "i32", b.op(f"and {i} {_least(b, bits)}, {usual}"), t)
-    held = select(b, t, endless, ZERO, held)
+    held = select(b, t, below, ZERO, held)
     part, shifted, _ = _apart(b, t, held, MAGIC + RAISED)
     power = b.op(f"shl {i} {convert(b, 'bitcast', t, shifted, 'i32')}, {b.splat('i32', '23')}")
     found = convert(b, "bitcast", "i32", b.op(f"add {i} {convert(b, 'bitcast', t, part, 'i32')}, {power}"), t)
     found = b.op(f"fmul {b.ty(t)} {found}, {b.splat(t, literal(2.0**-RAISED))}")
-    found = select(b, t, endless, ZERO, found)
+    found = select(b, t, below, ZERO, found)
     return b.rarely(some, b.ty(t), [found], lambda: [_any_exp(b, t, x)])[0]
 
 
 def _some(b: Builder, masks: Sequence[str]) -> str:
-    """Is a lane of some registers negative (i1)?  (Of truths LLVM would make bytes.)"""
+    """Is a lane of some registers negative (i1)?"""
     with as_wide(b, b.width // len(masks)):
         joint = reduce(lambda x, y: b.op(f"or {b.ty('i32')} {x}, {y}"), masks)
         return any_(b, icmp(b, "i32", "slt", joint, ZERO))
+
+
+def _some_true(b: Builder, truths: str) -> str:
+    """Is one of some truths one (i1)?  AVX-512 has masks for them; else LLVM would make bytes of them."""
+    size = b.target.vector_bytes
+    if size >= 64:
+        return any_(b, truths)
+    mask = b.op(f"sext {b.ty('i1')} {truths} to {b.ty('i32')}")
+    return _some(b, registers(b, b.ty("i32"), mask, size // 4))
 
 
 def _any_exp(b: Builder, t: str, x: str) -> str:
@@ -124,7 +133,7 @@ def _any_exp(b: Builder, t: str, x: str) -> str:
 
 
 def _apart(b: Builder, t: str, x: str, magic: float) -> tuple[str, str, str]:
-    """exp(r); k and `magic`; k."""
+    """exp(r); k + `magic`; k."""
     shifted = b.op(f"fmul {b.ty(t)} {x}, {b.splat(t, literal(LOG2E))}")
     shifted = b.op(f"fadd {b.ty(t)} {shifted}, {b.splat(t, literal(magic))}")
     k = b.op(f"fsub {b.ty(t)} {shifted}, {b.splat(t, literal(magic))}")
@@ -147,11 +156,7 @@ def log(b: Builder, t: str, x: str) -> str:
     bits = convert(b, "bitcast", t, x, "i32")
     above = b.op(f"sub {b.ty('i32')} {bits}, {b.splat('i32', str(LEAST))}")
     other = icmp(b, "i32", "uge", above, b.splat("i32", str(INFINITE_BITS - LEAST)))
-    if b.target.vector_bytes < 64:
-        mask = b.op(f"sext {b.ty('i1')} {other} to {b.ty('i32')}")
-        some = _some(b, registers(b, b.ty("i32"), mask, b.target.vector_bytes // 4))
-    else:
-        some = any_(b, other)
+    some = _some_true(b, other)
     found = _quotient(b, t, *_reduced(b, t, x))
     return b.rarely(some, b.ty(t), [found], lambda: [_any_log(b, t, x)])[0]
 
@@ -232,7 +237,7 @@ def _polynomial(b: Builder, t: str, x: str, coefficients: tuple[float, ...]) -> 
 
 
 def _scaled(b: Builder, t: str, x: str, shifted: str) -> str:
-    """x times 2**k, `shifted` being k and `MAGIC`: by two powers, of which the second one rounds."""
+    """x times 2**k, `shifted` being k + `MAGIC`: by two powers, of which the second one rounds."""
     i = b.ty("i32")
     whole = b.op(f"sub {i} {convert(b, 'bitcast', t, shifted, 'i32')}, {b.splat('i32', str(MAGIC_BITS))}")
     half = b.op(f"ashr {i} {whole}, {b.splat('i32', '1')}")

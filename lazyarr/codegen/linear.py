@@ -51,7 +51,7 @@ class Poly:
     def _plus(self, more: Terms, times: int) -> Poly:
         terms = self.terms.copy()
         for m, c in more.items():
-            c = terms.get(m, 0) + c * times
+            c = whole(terms.get(m, 0) + c * times)
             if c:
                 terms[m] = c
             else:
@@ -83,7 +83,7 @@ class Poly:
 
     @property
     def last(self) -> int:
-        """The symbol that was made last, of some."""
+        """The symbol that was made last, of those that it has (it has one)."""
         return max(m[-1] for m in self.terms if m)
 
     def split(self, symbol: int) -> tuple[Poly, Poly] | None:
@@ -276,7 +276,7 @@ class Facts:
         if times is not None:
             return rest + bound.end * times if (times < 0) == bound.upper else None
         size = bound.by.number
-        if size is None or not self.never_negative(by * (-1 if bound.upper else 1), depth - 1):
+        if not size or not self.never_negative(by * (-1 if bound.upper else 1), depth - 1):
             return None
         return rest + by * bound.end * Fraction(1, size)
 

@@ -209,7 +209,7 @@ class Text:
         return line.split(" = ", 1)[0].strip()
 
     def value(self, name: str) -> Value:
-        if name[0] in "%@":
+        if name[:1] in ("%", "@"):
             return self.values.get(name)
         return poly(int(name)) if NUMBER.fullmatch(name) else None
 

@@ -135,7 +135,8 @@ _OP = attrgetter("op")
 
 
 def _still(body: Sequence[Inst], rows: Sequence[int]) -> list[bool]:
-    """Which values do not vary along the innermost loop; empty if all do."""
+    """Which values do not vary along the innermost loop; empty if all operands move and there are no
+    scalars."""
     still: list[bool] = []
     if all(rows) and "scalar" not in map(_OP, body):
         return still

@@ -270,14 +270,12 @@ def _place(
     Where `known` says which, it is that one."""
     old, memory, forms = node.old, terms.memory, terms.forms
     own, shape, plain, twice = forms.known.get(forms.numbers[node.serial]) or forms.of(node)
-    straight, last = own is None and old is None and terms.usual, -1
-    if straight:
-        last = len(groups) - 1
-        first = last if known is None else known
-        if 0 <= first <= last:
-            loads = _usual(node, shape, plain, groups[first], epoch, known is None)
-            if loads is not None:
-                return groups[first], plain, loads
+    last = len(groups) - 1 if own is None and old is None and terms.usual else -1
+    first = last if known is None else known
+    if 0 <= first <= last:
+        loads = _usual(node, shape, plain, groups[first], epoch, known is None)
+        if loads is not None:
+            return groups[first], plain, loads
     floor = -1                                  # the last group that must not run after it
     for i in node.inputs:
         if i.__class__ is Read:
@@ -335,10 +333,10 @@ def _usual(
     node: Expr, shape: tuple[int, ...], plain: Placed, group: Group, epoch: int, needed: bool
 ) -> Loads | None:
     """What a new array's node loads that joins a group of its space in the usual case: an operation, or the
-    only fold, and what the group makes of all it reads comes in registers.  A `needed` group makes some
-    of that, if anything of it is pending.
+    only fold, and what the group makes of all it reads comes in registers.  `needed`: None unless the group
+    makes some of that, where an earlier one does.
 
-    None where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
+    None, too, where that has to be looked at: `_join` and `conflict` say yes to no other nodes at once."""
     if not group.usual or group.shape != shape or len(group.nodes) >= MAX_NODES:
         return None
     kind = node.op.__class__

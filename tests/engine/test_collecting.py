@@ -15,13 +15,6 @@ import lazyarr
 from lazyarr.values import LEDGER
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _little_to_collect() -> None:
-    """What tests of before have left, caches above all, is no garbage, and not gone through each time."""
-    gc.collect()
-    gc.freeze()
-
-
 SIZES = 10, 1000, 70_000, 400_000
 
 
