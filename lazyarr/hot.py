@@ -1,9 +1,10 @@
 """Kernels that have run for long are compiled once more, better, in the background: tier 2.
 
 In:  how long kernels ran.   Out: nothing; where a hot kernel is called, better code runs from some time on.
-Tier 1 is there in a millisecond or two.  Tier 2 is LLVM's better code generation on the same text, with the
-same bits; no passes run, which were measured not to help.  A thread compiles one kernel after the other, and
-ends when there is none left; while it compiles, others wait who want LLVM, but not for what is in the cache.
+Tier 1 is there in a millisecond or two.  Tier 2 is LLVM's better code generation, on the same text or a
+longer one, with the same bits; no passes run, which were measured not to help.  A thread compiles one
+kernel after the other, and ends when there is none left; while it compiles, others wait who want LLVM, but
+not for what is in the cache.
 """
 
 from __future__ import annotations

@@ -189,13 +189,15 @@ def _compiled(parfor: Parfor, nontemporal: bool, known: kernel_index.Entry | Non
     """The kernel, its text written and compiled (or found in the cache), and entered into the index.
 
     `known` is what the index has, if that was not enough."""
+    from lazyarr.codegen.pipeline import has_two_texts
+
     source, tier = _source(parfor, nontemporal, 2), 2 if config.current.tier == "2" else 1
     own, main = _own(source, 2), None
     if config.current.tier == "auto":               # it may have been hot in another process
         main = jit.recall(jit.key_of(own.ir, host(), own.opt), (own.symbol,), lasting=False)
         tier = 1 if main is None else 2
     if main is None:
-        if tier == 1 and (parfor.shifts or "r" in parfor.dims):     # (all else has the same text)
+        if tier == 1 and has_two_texts(parfor):
             source = _source(parfor, nontemporal, 1)
         own = _own(source, tier)
         main = jit.load(own.ir, (own.symbol,), host(), own.opt, lasting=False)

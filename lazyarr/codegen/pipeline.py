@@ -11,12 +11,13 @@ from typing import Any
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit import Emitter
+from lazyarr.codegen.emitters_numpys import BRANCHING
 from lazyarr.codegen.jam import jam
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import lower
 from lazyarr.codegen.symbols import symbol_of
 from lazyarr.codegen.tile import tile
-from lazyarr.codegen.vectorize import vectorize
+from lazyarr.codegen.vectorize import LONG, vectorize
 from lazyarr.codegen.verify import verify_kernel
 from lazyarr.fusion.parfor import SCAN, Parfor
 from lazyarr.records import NamedTuple, dataclass
@@ -124,6 +125,15 @@ def compile_parfor(
     source = results(parfor, target, nontemporal=nontemporal, verify=verify, hot=hot)["emit"]
     assert isinstance(source, Source)
     return source
+
+
+def has_two_texts(parfor: Parfor) -> bool:
+    """May the text of a hot kernel be another one?"""
+    body = parfor.body
+    return (
+        bool(parfor.shifts) or "r" in parfor.dims or len(body) >= LONG
+        or any((inst.op, inst.sig) in BRANCHING for inst in body)
+    )  # fmt: skip
 
 
 def source_of(kernel: Kernel, target: Target) -> Source:
