@@ -83,8 +83,8 @@ _ZEN_ICL = _ICL._replace(beside_bytes=128, next_rows=False)
 nor are passes over rows.)"""
 
 L2_1M = "L2_1M"
-"""Stands for a second-level cache of a megabyte or more (or one of which the system says nothing): it tells a Zen 4 from a Zen 3 where a hypervisor
-hides all else."""
+"""Stands for a second-level cache of a megabyte or more (or one of which the system says nothing): it tells a
+Zen 4 from a Zen 3 where a hypervisor hides all else."""
 
 TABLE = {
     "X86_V2": _OLD, "X86_V3": _V3, "X86_V4": _V4, "AVX512_ICL": _ICL, "AVX512_SPR": _V4,

@@ -14,7 +14,6 @@ import pytest
 import lazyarr
 from lazyarr.values import LEDGER
 
-
 SIZES = 10, 1000, 70_000, 400_000
 
 
