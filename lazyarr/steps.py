@@ -17,10 +17,11 @@ from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
 from lazyarr.expr import Compress, Expr, Keep, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
-from lazyarr.fusion.assembler import REGION, Assembler, Terms, Unlike, body_of
+from lazyarr.fusion.assembler import Assembler, Terms, Unlike, body_of
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.kinds import Each, Key, Kinds, once
+from lazyarr.fusion.operands import REGION
 from lazyarr.fusion.parfor import resumes
 from lazyarr.fusion.partition import Partition
 from lazyarr.fusion.pieces import whole_of

@@ -11,22 +11,23 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from functools import partial
-from itertools import chain
 from operator import add, attrgetter
 from typing import Any, Protocol
 
 import numpy
 
 from lazyarr.expr import FOLDS, Expr, Scatter
-from lazyarr.fusion.assembler import Assembler, Unlike, element
-from lazyarr.fusion.body import Body, constant_char, moved
+from lazyarr.fusion.assembler import Assembler, Unlike
+from lazyarr.fusion.body import constant_char
 from lazyarr.fusion.collapse import Loops, broadcast_strides, collapse, in_sequence, lengthen, scanning
 from lazyarr.fusion.crossed import crossed
+from lazyarr.fusion.dead_code import is_live, live, numbered, operands_of
 from lazyarr.fusion.fold import fold_order, result_strides
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.kinds import Each, Kinds
 from lazyarr.fusion.loop_strides import Call, alike, fit, strides_of
-from lazyarr.fusion.parfor import EFFECTS, Inst, Operand, Parfor, Reduction, Shift
+from lazyarr.fusion.operands import element
+from lazyarr.fusion.parfor import Inst, Operand, Parfor, Shift
 from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Program, Rewritten
 from lazyarr.fusion.shifts import shifts
@@ -92,7 +93,7 @@ class Sources(NamedTuple):
 
     members: Sequence[int]
     inputs: Sequence[int]
-    """Which of the member's inputs, or `assembler.REGION`."""
+    """Which of the member's inputs, or `operands.REGION`."""
     values: tuple[int, ...]
     """Whose memory it is: k >= 0 is node k of the group, k < 0 is value -1 - k of others."""
 
@@ -180,7 +181,7 @@ def _kind_of(role: str, geo: numpy.ndarray) -> Kind:
     return Kind(element(geo), geo.itemsize, role)
 
 
-_OP, _ARGS = attrgetter("op"), attrgetter("args")
+_OP = attrgetter("op")
 
 _call: Any = partial(tuple.__new__, Call)
 """(The interpreter's own constructor: that of the class takes three times as long.)"""
@@ -193,12 +194,12 @@ def mould_of(a: Assembler, numbers: Mapping[int, int]) -> tuple[Mould, Sequence[
     columns = [w + r for w, r in zip(written.columns(), read.columns(), strict=True)]
     stores, resumed = len(written.values), a.resumed
     ops = frozenset(map(_OP, body.insts))
-    insts, place = (body.insts, range(len(body.insts))) if _is_live(body, ops) else live(body.insts)
+    insts, place = (body.insts, range(len(body.insts))) if is_live(body, ops) else live(body.insts)
     scalars: list[Any] = [i.attr for i in insts if i.op == "scalar"] if body.constants else []
     constants = [body.constants[k] for k in scalars]
     if len(insts) < len(body.insts) or scalars != [*range(len(scalars))]:
-        order = _operands(insts, len(columns[0]))
-        insts = _numbered(insts, order, scalars)
+        order = operands_of(insts, len(columns[0]))
+        insts = numbered(insts, order, scalars)
         columns = [[column[k] for k in order] for column in columns]
         resumed = {new for new, old in enumerate(order) if old in resumed}
         stores = bisect_left(order, stores)
@@ -361,69 +362,6 @@ def _strides(geo: numpy.ndarray, shape: tuple[int, ...]) -> tuple[int, ...]:
     if geo.shape == shape and 1 not in shape:
         return geo.strides
     return broadcast_strides(shape, geo.shape, geo.strides)
-
-
-MEMORY = frozenset({"load", "gather", "store", "scatter"})
-"""Instructions that say which operand they are about; a 'reduce' does so in its Reduction."""
-
-
-def uses(inst: Inst) -> tuple[int, ...]:
-    """The values that an instruction needs, those in a Reduction included."""
-    how = inst.attr
-    if isinstance(how, Reduction):
-        return (*inst.args, *(k for k in (how.start, how.mask) if k >= 0))
-    return inst.args
-
-
-def _is_live(body: Body, ops: Set[str]) -> bool:
-    """Does somebody use each value, be it a later value?  (So nearly always.)"""
-    if "reduce" in ops:
-        return False
-    used = {*chain.from_iterable(map(_ARGS, body.insts))}
-    return len(used) + body.mute == len(body.insts)
-
-
-def live(body: list[Inst]) -> tuple[list[Inst], Mapping[int, int] | range]:
-    """The body without the instructions whose values nobody uses, and the new numbers of the others."""
-    needed = [inst.op in EFFECTS for inst in body]
-    for k in reversed(range(len(body))):
-        if needed[k]:
-            inst = body[k]
-            for arg in inst.args if inst.attr.__class__ is not Reduction else uses(inst):
-                needed[arg] = True
-    if all(needed):
-        return body, range(len(body))
-    place: dict[int, int] = {}
-    kept: list[Inst] = []
-    for k, inst in enumerate(body):
-        if needed[k]:
-            place[k] = len(kept)
-            kept.append(moved(inst, tuple(place[arg] for arg in inst.args), place))
-    return kept, place
-
-
-def _operands(body: Sequence[Inst], count: int) -> list[int]:
-    """Which of so many operands a body is about."""
-    used = {i.attr for i in body if i.op in MEMORY}
-    used |= {i.attr.out for i in body if isinstance(i.attr, Reduction)}
-    return [k for k in range(count) if k in used]
-
-
-def _numbered(body: Sequence[Inst], operands: Sequence[int], scalars: Sequence[int]) -> list[Inst]:
-    """A body with other numbers of operands and scalars: their places among these."""
-    place, scalar = ({old: new for new, old in enumerate(each)} for each in (operands, scalars))
-    found: list[Inst] = []
-    how: Any
-    for inst in body:
-        op, _, _, how = inst
-        if op in MEMORY:
-            inst = inst._replace(attr=place[how])
-        elif op == "scalar":
-            inst = inst._replace(attr=scalar[how])
-        elif op == "reduce":
-            inst = inst._replace(attr=how._replace(out=place[how.out]))
-        found.append(inst)
-    return found
 
 
 def with_starts(body: Sequence[Inst], fold_group: int) -> tuple[Inst, ...]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
-from itertools import compress, count, repeat
 from operator import attrgetter
 from typing import Any
 
 import numpy
 
-from lazyarr.dtypes import CHARS, char_of
+from lazyarr.dtypes import CHARS
 from lazyarr.error_state import ignores
 from lazyarr.expr import Compress, Expr, Gather, Keep, Map, Read, Reduce, Scan, Scatter, Tally
 from lazyarr.fusion.body import Body, Lowerable
@@ -23,6 +22,7 @@ from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import Group, makes
 from lazyarr.fusion.kinds import Kinds, once
 from lazyarr.fusion.loop_strides import is_call, is_clip
+from lazyarr.fusion.operands import REGION, Operands, element, stores, written_by
 from lazyarr.fusion.parfor import SCAN, Inst, Reduction, inst_of
 from lazyarr.fusion.pieces import resumes
 from lazyarr.fusion.registry import Active
@@ -31,24 +31,6 @@ from lazyarr.geometry import fresh, offset_of, same
 from lazyarr.ops import flags, function, kind
 from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import DECIDED_EARLY, Order
-
-
-@dataclass(slots=True, eq=False)
-class Operands:
-    """Memory that a group accesses, column by column: of each operand the value (its buffer, at launch), the
-    geometry in it, over the group's space, and which access of which of the group's nodes it is."""
-
-    values: list[Expr]
-    geos: list[numpy.ndarray]
-    members: list[int]
-    inputs: list[int]
-
-    def columns(self) -> tuple[list[Any], ...]:
-        return self.values, self.geos, self.members, self.inputs
-
-
-REGION = -1
-"""In the place of an input's number: what the node writes."""
 
 
 class Unlike(Exception):
@@ -75,11 +57,7 @@ PARTWISE = {"add", "subtract"}
 MOVED = {1: "B", 2: "H", 4: "I", 8: "L", 16: "D"}
 """Elements that are only moved: their size is all that a kernel knows."""
 
-
-_ERRORS, _SERIAL, _REGION, _OP, _ATTR = map(attrgetter, ("errors", "serial", "region", "op", "attr"))
-
-VALUES = {Map, Gather, Scan}
-"""Ops of nodes that make values; all others store what they make themselves."""
+_ERRORS, _SERIAL = map(attrgetter, ("errors", "serial"))
 
 
 @dataclass(slots=True, eq=False)
@@ -330,18 +308,6 @@ class Assembler:
         self.fold(number, Reduction("compress", "sequential", self.at[node.serial], -1, mask), char)
         return char
 
-    def stores(self, scattered: Sequence[Inst]) -> list[Inst]:
-        """What is stored, element by element, in the order of the operands; and what is scattered."""
-        values, geos = self.written.values, self.written.geos
-        places: Sequence[int] = range(len(values))
-        if self.at:
-            places = [k for k, n in enumerate(values) if n.serial not in self.at]
-            values, geos = [values[k] for k in places], [geos[k] for k in places]
-        numbers = zip(map(self.values.__getitem__, map(_SERIAL, values)), strict=True)
-        parts = zip(repeat("store"), once(element, geos), numbers, places, strict=False)
-        stores: list[Any] = [*map(inst_of, parts)]
-        return sorted((*stores, *scattered), key=_ATTR) if scattered else stores
-
     def rewrite(self, rule: Rewrite) -> None:
         """Have a rewrite of whole bodies look at this one."""
         found = self.body.whole(rule)
@@ -358,14 +324,6 @@ class Assembler:
 def _key(value: Expr, geo: numpy.ndarray) -> tuple[int, int, tuple[int, ...], tuple[int, ...], str]:
     """Equal for loads of the same elements."""
     return id(value), offset_of(geo), geo.shape, geo.strides, element(geo)
-
-
-def element(x: numpy.ndarray | numpy.generic) -> str:
-    """The type of an access's elements, or of a constant."""
-    dtype = x.dtype
-    char = CHARS.get(id(dtype)) or char_of(dtype)
-    assert char is not None
-    return char
 
 
 class Terms(NamedTuple):
@@ -411,27 +369,10 @@ class _Usual(dict[int | None, Usual | None]):
         return Usual(*found, is_call(*found[:2]) or is_clip(Inst(*found[:2])))
 
 
-def _written(group: Group, stored: Sequence[bool]) -> tuple[Operands, dict[int, int]]:
-    """What nodes write to memory: those that are stored, and those that store what they make themselves; and
-    where these are among them, by serial."""
-    nodes = group.nodes
-    members = [*compress(count(), stored)]
-    others = VALUES.issuperset(map(type, map(_OP, nodes)))
-    if not others:
-        members = [k for k, n in enumerate(nodes) if stored[k] or n.op.__class__ not in VALUES]
-    values = [*map(nodes.__getitem__, members)]
-    geos: list[Any] = [*map(_REGION, map(group.placed.__getitem__, map(_SERIAL, values)))]
-    at = {} if others else {n.serial: k for k, n in enumerate(values) if n.op.__class__ not in VALUES}
-    for n, k in zip(map(values.__getitem__, at.values()), at.values(), strict=True):
-        if n.op.__class__ is not Scatter:
-            geos[k] = n.region                  # (a fold's result keeps its own axes)
-    return Operands(values, geos, members, [REGION] * len(members)), at
-
-
 def body_of(group: Group, epoch: int, stored: Sequence[bool], terms: Terms) -> Assembler:
     """The body of a group, with all that it loads and stores."""
     ignored = once(lambda errors: terms.literal and ignores(errors), [*map(_ERRORS, group.nodes)])
-    written, own = _written(group, stored)
+    written, own = written_by(group, stored)
     body = Body(terms.rules, terms.lowerable, terms.literal)
     a = Assembler(group, epoch, body, written, all(ignored), at=own)
     usual = map(_Usual(terms).__getitem__, map(terms.kinds.forms.get, map(_SERIAL, group.nodes)))
@@ -448,7 +389,7 @@ def body_of(group: Group, epoch: int, stored: Sequence[bool], terms: Terms) -> A
             scattered.append(a.scatter(node))
         else:
             folds[kind](node)
-    a.body.effects(a.stores(scattered))
+    a.body.effects(stores(written, a.values, own, scattered))
     for rule in terms.rules.parfor:
         a.rewrite(rule)
     return a

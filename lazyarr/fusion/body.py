@@ -2,7 +2,7 @@
 
 In:  instructions, one by one.   Out: the number of each one's value, or of an equal one's.
 Equal instructions are one.  An instruction that a rule replaces is never there; what only it used stays until
-`assemble.live` drops all that nobody uses.
+`dead_code.live` drops all that nobody uses.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ import numpy
 from lazyarr.dtypes import PLAIN
 from lazyarr.flags import Listener
 from lazyarr.fusion import termination
-from lazyarr.fusion.assemble import live
 from lazyarr.fusion.body import Body, raises
+from lazyarr.fusion.dead_code import live
 from lazyarr.fusion.interpret import run_parfor
 from lazyarr.fusion.matching import bits
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, result_char

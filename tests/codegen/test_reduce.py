@@ -16,7 +16,8 @@ from lazyarr.codegen.reduce_plan import Cuts, arrange, cut, extras, fill
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import host_level, host_levels
 from lazyarr.dtypes import canonical
-from lazyarr.fusion.assemble import access_class, live
+from lazyarr.fusion.assemble import access_class
+from lazyarr.fusion.dead_code import live
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.geometry import address
 from lazyarr.numpy_loops import inner_loop
