@@ -127,7 +127,7 @@ def _most(node: Expr) -> int:
 
 
 def _is_shared(node: Expr) -> bool:
-    """Do several nodes read what is below, again and again, so that other bounds hold than `pending_nodes`?"""
+    """Do several nodes read what is below, again and again, so that `pending_nodes` is not the bound?"""
     return node.weight > MAX_WEIGHT and SHARED_DEPTH < current.pending_nodes < UNBOUNDED
 
 
