@@ -189,6 +189,20 @@ def test_a_plan_tells_how_many_sweeps_have_room(
     assert len(launched) > 2 and known == {len(launched[0].parts) // 2}     # (two arrays)
 
 
+def test_what_is_known_of_launches_is_bounded() -> None:
+    """The place that was entered, or entered again, first is forgotten."""
+    most = whole_launches.MOST_LAUNCHES
+    u, writes = lazyarr.array(numpy.arange(most * 2.0)), []
+    for k in range(most + 3):
+        u[: k + 2] *= 2
+        writes.append(u.storage.value)
+    whole_launches.note(writes[:most], 2)
+    whole_launches.note(writes[:1], 4)
+    whole_launches.note(writes[most:], 6)
+    known = [whole_launches._launches.get(whole_launches._place(write)) for write in writes]
+    assert known == [4, None, None, None, *[2] * (most - 4), 6, 6, 6]
+
+
 @pytest.mark.parametrize("room", [1 << 16, 1 << 17])
 def test_sweeps_with_borders_are_counted_as_sweeps(
     room: int, launched: list[RowBlocks], monkeypatch: pytest.MonkeyPatch
