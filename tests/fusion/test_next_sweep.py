@@ -266,6 +266,19 @@ def test_what_was_written_last_does_not_bring_in_all_that_is_pending() -> None:
     assert in_launches([values[0], v.storage.value]) == [values[1], before.old]
 
 
+def test_what_is_no_sweep_is_due_as_the_youngest_finds_it() -> None:
+    """Not as one before does."""
+    u, v = swept(lazyarr, jacobi, 0)
+    w = lazyarr.array(numpy.ones(SHAPE))
+    lazyarr.evaluate(w)
+    for _ in range(3):
+        varying(u, v)
+        v[5:7, 5:7] *= 2
+        varying(w, v)
+    mine, between, theirs = (chain(x.storage.value) for x in (u, v, w))
+    assert in_launches([mine[0], between[0], theirs[0]]) == [mine[1], between[0], theirs[1]]
+
+
 def test_runs_are_of_about_one_length_and_have_room_for_all_arrays(
     launched: list[RowBlocks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
