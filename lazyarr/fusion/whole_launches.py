@@ -15,7 +15,7 @@ from typing import Any
 from lazyarr.expr import Expr, Read
 from lazyarr.fusion.group import region_of
 from lazyarr.fusion.sweeps import LONGEST, below, shifts
-from lazyarr.geometry import elements
+from lazyarr.geometry import elements, same
 from lazyarr.records import NamedTuple
 
 MOST_LAUNCHES = 64
@@ -127,11 +127,15 @@ def _chain(write: Expr) -> list[Expr]:
 
 def _length(writes: Sequence[Expr]) -> int:
     """How many writes, newest first, make a sweep; 0 where the last ones do not repeat those before."""
-    places = [*map(_place, writes[: 2 * LONGEST])]
-    for length in range(1, len(places) // 2 + 1):
-        if places[:length] == places[length : 2 * length]:
+    for length in range(1, min(LONGEST, len(writes) // 2) + 1):
+        if all(map(_alike, writes[:length], writes[length : 2 * length])):
             return length
     return 0
+
+
+def _alike(write: Expr, other: Expr) -> bool:
+    """Have they one place?"""
+    return write.op == other.op and same(region_of(write), region_of(other))
 
 
 def _place(write: Expr) -> Any:
