@@ -143,9 +143,12 @@ def _place(write: Expr) -> Any:
 
 
 def _found(sweep: Sequence[Expr], end: Expr) -> Iterator[Expr]:
-    """The values, of this array and others, that are there before the sweep that is the next one after `end`:
+    """The values, of other arrays, that are there before the sweep that is the next one after `end`:
     what it finds, or what was there before others wrote what they made of `end`."""
-    for value in {read.serial: read for read in _read(sweep)}.values():
+    found = {read.serial: read for read in _read(sweep)}
+    for own in (end, *sweep):
+        found.pop(own.serial, None)
+    for value in found.values():
         last: Expr | None = value
         for there in _back(value):
             if there.serial < end.serial:
