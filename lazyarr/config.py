@@ -176,7 +176,8 @@ class Options:
     eager_elements: int = _option(65536, _at_least(0))
     """Under ``jit=auto``, results up to this size are computed by NumPy at the call."""
     pending_nodes: int = _option(200, _at_least(1))
-    """Longest chain of unevaluated nodes before it evaluates itself (twice that where a loop goes on)."""
+    """Longest chain of unevaluated nodes before it evaluates itself; up to twice that where a loop goes on
+    (`cuts`)."""
     buffer_cache_bytes: int = _option(_default_cache(), _at_least(0))
     """Most bytes of freed result memory that are kept for the next results."""
 

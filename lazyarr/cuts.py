@@ -23,12 +23,10 @@ SHARED_DEPTH = 100
 """But up to this depth: sweeps read the one before several times, and many run in one launch."""
 
 LASTING_DEPTH = 400
-"""And up to this one where a loop goes on (`docs/tuning.md`), but twice as many as else may wait."""
+"""And up to this one where a loop goes on (`docs/tuning.md`), but no more than twice `pending_nodes`."""
 
 LASTING = 128
 """So many times it was cut where it, or another, was before: that took longer than new plans will."""
-
-SHARED.value = SHARED_DEPTH
 
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""
@@ -55,11 +53,20 @@ class _Loop:
 
 
 _loop = _Loop()
+SHARED.value = SHARED_DEPTH
+
+
+def forget() -> None:
+    """Nothing was cut so far."""
+    _places.clear()
+    _kinds.clear()
+    _loop.times, SHARED.value = 0, SHARED_DEPTH
 
 
 def lasts(node: Expr) -> bool:
-    """Is it of a loop that goes on, and more of that than waited before?  (Then its kernels are there.)"""
-    return SHARED.value > SHARED_DEPTH < node.depth and node.weight > MAX_WEIGHT
+    """Is it of a loop that goes on, and more of that than waited before?  (Then its kernels are there, as a
+    rule.)"""
+    return SHARED.value > SHARED_DEPTH and node.depth > SHARED_DEPTH and node.weight > MAX_WEIGHT
 
 
 def is_still_due(node: Expr) -> bool:
@@ -93,9 +100,9 @@ def is_due(node: Expr) -> bool:
         return depth > current.pending_nodes
     most = _most(node)
     if depth > _least(most) and _kind(node) in _kinds and _likeness(node) in _places:
-        if most == SHARED.value:
+        if _is_shared(node):
             _loop.times += 1
-            if _loop.times == LASTING:
+            if _loop.times >= LASTING:
                 SHARED.value = LASTING_DEPTH
         return True
     if depth > most:
@@ -104,7 +111,8 @@ def is_due(node: Expr) -> bool:
             _kinds.clear()
         _places[_likeness(node)] = None
         _kinds.add(_kind(node))
-        _loop.times, SHARED.value = 0, SHARED_DEPTH
+        if _is_shared(node):
+            _loop.times, SHARED.value = 0, SHARED_DEPTH
         return True
     return False
 
@@ -115,9 +123,12 @@ def _least(most: int) -> int:
 
 def _most(node: Expr) -> int:
     most = current.pending_nodes
-    if node.weight > MAX_WEIGHT and SHARED_DEPTH < most < UNBOUNDED:
-        return min(SHARED.value, 2 * most)
-    return most
+    return min(SHARED.value, 2 * most) if _is_shared(node) else most
+
+
+def _is_shared(node: Expr) -> bool:
+    """Do several nodes read what is below, again and again, so that `pending_nodes` is not the bound?"""
+    return node.weight > MAX_WEIGHT and SHARED_DEPTH < current.pending_nodes < UNBOUNDED
 
 
 def _kind(node: Expr) -> Any:

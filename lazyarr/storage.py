@@ -344,7 +344,7 @@ def catch_up() -> None:
 def _ripe(value: Expr) -> list[Expr]:
     """What to compute of a value that is due: what it stands on, or itself where that takes less memory,
     since it stands on several arrays that nobody else needs."""
-    from lazyarr.fusion.turns import in_launches  # (see `evaluate`)
+    from lazyarr.fusion.whole_launches import in_launches  # (see `evaluate`)
 
     below = written_below(value)
     passing = sum(each.nbytes for each in below if not is_held(each))

@@ -4,8 +4,9 @@ A plan takes Python's time, and its kernels LLVM's, which come back only if the 
 arrays are large.  Nobody knows whether it will be.  So, as who rents skis until that has cost what skis cost,
 a structure is NumPy's, node by node, until that has taken longer than to plan and to compile it will.  A
 program whose structures never come again stays at NumPy's speed, and one that repeats itself has lost little
-by the time it has its plans.  Only times depend on that; where bits would, or where compiled code is asked
-for, plans are made at once.
+by the time it has its plans.  A loop that goes on (`cuts.lasts`) has had its kernels in smaller plans: for
+it the price is the plan's alone.  Only times depend on that; where bits would, or where compiled code is
+asked for, plans are made at once.
 
 In:  pending nodes, and how long NumPy took for their like.   Out: is NumPy to compute them, too?
 """

@@ -78,6 +78,15 @@ def _nobody_looks_on() -> Iterator[None]:
         config.OBSERVED[:] = before
 
 
+@pytest.fixture(autouse=True)
+def _no_loop_goes_on() -> None:
+    """Each test begins where nothing was cut, or ran in one launch, so far."""
+    for name in ("lazyarr.cuts", "lazyarr.fusion.whole_launches"):
+        module = sys.modules.get(name)              # (an impostor has none)
+        if module is not None:
+            module.forget()
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """Compare a text with the file of that name beside the test, in `golden/`."""

@@ -5,7 +5,9 @@ join.
 ``v[1:-1] = 2 * u[1:-1] - v[1:-1] + near(u)`` after a write to ``u[1:-1]``: the loops of that one have the
 first product's elements in registers, but all else that the write to `v` reads of `u` is beside them.  So
 that has loops of its own, which load these elements as well; a product that ran with the sweep before would
-be stored for it, and read again, for nothing.
+be stored for it, and read again, for nothing.  Nor does what is computed for a write run with one before to
+the same buffer: where sweeps take turns (`turns`) that is of the sweep before the last one, which has at hand
+what ``0.1 * c`` is made of, say, and would store the product for the next one but one.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ class Sweep:
         """Another one that it has become a part of."""
         self.reads: list[Read] = []
         """What it reads of values that were written."""
-        self.writes: list[Expr] = []
+        self.writes: dict[int, Expr] = {}
+        """By serial."""
         self.beside: dict[int, numpy.ndarray | None] | None = None
         """By identity of a buffer, once somebody asked: what it reads of it; None for parts that overlap."""
         self.into_buffers = set[int]()
@@ -38,11 +41,11 @@ class Sweep:
     def join(self, other: Sweep) -> None:
         other.into = self
         self.reads += other.reads
-        self.writes += other.writes
+        self.writes |= other.writes
 
     def is_next(self, stores: Sequence[Access], memory: Memory) -> bool:
-        """Does it read parts of a buffer that overlap, where one of these writes?  Or does one write where it
-        will, as the sweep before the last one does, if they take turns with another buffer?"""
+        """Does it read parts of a buffer that overlap, where one of these writes?  Or does one write to a
+        buffer that this one writes to, as the sweep before the last one does where they take turns?"""
         sweep = self
         while sweep.into is not None:
             sweep = sweep.into
@@ -55,12 +58,12 @@ class Sweep:
                 if part is not None and part is not read.geo and not memory.harmless(part, read.geo):
                     found[key] = None
             if any(part is None for part in found.values()):    # (nobody may compare geometries)
-                sweep.into_buffers = {id(memory.key(write)) for write in sweep.writes}
+                sweep.into_buffers = {id(memory.key(write)) for write in sweep.writes.values()}
         for store in stores:
             key = id(store.key)
             if key in found and found[key] is None:
                 return True
-            if key in sweep.into_buffers and store.value not in sweep.writes:
+            if key in sweep.into_buffers and store.value.serial not in sweep.writes:
                 return True
         return False
 
@@ -76,7 +79,7 @@ def sweeps_of(nodes: Sequence[Expr], asked: Asked) -> dict[int, Sweep]:
         serial, sweep = node.serial, None
         if node.old is not None:
             sweep = of[serial] = Sweep()
-            sweep.writes.append(node)
+            sweep.writes[serial] = node
             writes += 1
         elif serial in of:
             if serial in apart or serial in asked or node.op.__class__ is not Map:

@@ -32,7 +32,7 @@ from lazyarr.fusion.following import STAYS, Way, changes_what_stays, open_axes, 
 from lazyarr.fusion.group import Asked, Group, region_of
 from lazyarr.fusion.leading import ANEW, begun_of, in_rows, led, may_lead
 from lazyarr.fusion.touches import Flat, Touch, flats, in_step, like
-from lazyarr.fusion.turns import has_room
+from lazyarr.fusion.whole_launches import note_chain
 from lazyarr.geometry import offset_of
 from lazyarr.records import dataclass
 
@@ -89,7 +89,7 @@ def chains(
                 at -= len(best.groups) - kept
                 best = best.part(kept)
                 if best.lagging and best.groups[0].memory.turns is None:
-                    has_room([store.value for each in best.groups for store in each.stores])
+                    note_chain([store.value for each in best.groups for store in each.stores])
                 group = None
                 if not _saves(best):
                     best = None

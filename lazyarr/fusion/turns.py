@@ -19,14 +19,12 @@ from typing import Any
 import numpy
 
 from lazyarr.expr import Expr, Map, Read
-from lazyarr.fusion.alias import disjoint
 from lazyarr.fusion.following import NEAR
 from lazyarr.fusion.group import Asked, region_of
-from lazyarr.geometry import elements, offset_of, same
+from lazyarr.fusion.sweeps import LONGEST, below, shifts
+from lazyarr.fusion.whole_launches import note
+from lazyarr.geometry import elements, offset_of
 from lazyarr.records import NamedTuple, dataclass
-
-LONGEST = 8
-"""Writes of a sweep, at most."""
 
 BORDER = 8
 """A border is at most so wide, and the small array has as much besides two of them."""
@@ -102,7 +100,7 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> Turns
         each = _row_bytes(writes[at + length :][:length], swept)
         fit = fits(beside * frame.strides[0], frame.shape[0], beside * each, beside, length > 1)
         most = max(1, min(fit, groups // length) // 2)      # (pairs)
-        _has_room(writes[at : at + length], 2 * most)
+        note(writes[at : at + length], 2 * most)
         other: Expr | None = None               # what lies in the other buffer when a run begins
         while count > 1:
             pairs = count // 2
@@ -114,103 +112,11 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> Turns
     return found
 
 
-def in_launches(writes: Sequence[Expr]) -> list[Expr]:
-    """The last writes to some arrays; or some before them, up to which as many sweeps pend as run in whole
-    launches, or at least an even number.
-
-    A launch of the few that are left over takes nearly as long, and an odd one goes in place: what it
-    computes is stored, and copied where it belongs.  Arrays that a program goes through in turn end where the
-    next sweep of the youngest finds them (else one's launches would end within the other's)."""
-    found, swept, most, each = [*writes], list[tuple[int, int, int, list[Expr]]](), 1, 1
-    for k, write in enumerate(writes):
-        below = list[Expr]()
-        value = write
-        while value.op is not None and value.old is not None and not value.covers:
-            below.append(value)
-            value = value.old
-        length = _length(below)
-        if length:
-            turns = any(map(_shifts, below[:length]))
-            fit = _launches.get(_place(write), 0) or 2 * turns
-            if fit:
-                swept.append((len(below) // length, k, length, below))
-                most, each = max(most, fit), max(each, 1 + turns)
-    if not swept:
-        return found
-    least = min(swept)[0]
-    whole = least // most * most or least // each * each
-    if whole:
-        chains = {id(n): k for _, k, _, below in swept for n in below}
-        ends = [((count - whole) * length, k, length, below) for count, k, length, below in swept]
-        ends.sort(key=lambda end: end[3][end[0]].serial)        # (the youngest has the last word)
-        for at, k, length, below in ends:
-            found[k] = below[at]
-            for read in _read(below[max(0, at - length) : at]):
-                last = read.old if found[k] in _read((read,)) else read     # (else it begins the next one)
-                if last is not None and last.op is not None:
-                    there = chains.get(id(last))
-                    if there is None:
-                        found.append(last)
-                    elif there != k:
-                        found[there] = last
-    return [*{write.serial: write for write in found}.values()]
-
-
-def _read(writes: Sequence[Expr]) -> Iterator[Expr]:
-    """The pending values of arrays of which parts were written that some writes read."""
-    for node in (n for write in writes for n in _below(write)):
-        for i in node.inputs:
-            value = i.expr if i.__class__ is Read else None
-            if value is not None and value.op is not None and value.old is not None and not value.covers:
-                yield value
-
-
-def _length(writes: Sequence[Expr]) -> int:
-    """How many writes, newest first, make a sweep; 0 where it is none, or the only one."""
-    if len(writes) > 2:
-        last = writes[0]
-        for length in range(1, min(LONGEST, len(writes) // 2) + 1):
-            again = writes[length]
-            if again.op == last.op and same(region_of(again), region_of(last)):
-                return length
-    return 0
-
-
-_launches: dict[Any, int] = {}
-"""By a write of theirs, how many sweeps have room in one launch, as the last plan of such ones had it."""
-
-MOST_LAUNCHES = 64
-"""Of them; all are forgotten when there are more."""
-
-
-def _place(write: Expr) -> Any:
-    return write.op, elements(region_of(write))
-
-
-def has_room(chain: Sequence[Expr]) -> None:
-    """So many writes in place, to one array or several, have room in a launch."""
-    arrays, counts = dict[int, int](), dict[int, int]()
-    for write in chain:
-        if write.old is not None and not write.covers:
-            at = arrays[id(write)] = arrays.get(id(write.old), id(write))
-            counts[at] = counts.get(at, 0) + 1
-    swept = [write for write in chain if arrays.get(id(write)) == id(write)]    # (the first of each array)
-    if swept:
-        _has_room(swept, max(1, min(counts.values())))
-
-
-def _has_room(sweep: Sequence[Expr], together: int) -> None:
-    """So many sweeps like this one have room in a launch."""
-    if len(_launches) + len(sweep) > MOST_LAUNCHES:
-        _launches.clear()
-    _launches.update(dict.fromkeys(map(_place, sweep), together))
-
-
 def _row_bytes(sweep: Sequence[Expr], swept: Collection[int]) -> int:
     """Bytes of a row of all that one sweep (not the first) reads from memory; twice where that is swept over,
     too."""
     rows: dict[int, int] = {}
-    for node in (n for write in sweep for n in _below(write)):
+    for node in (n for write in sweep for n in below(write)):
         for i in node.inputs:
             if isinstance(i, Read) and i.geo.ndim == region_of(sweep[0]).ndim and i.geo.shape[0] > 1:
                 value = i.expr
@@ -253,39 +159,14 @@ def _sweep_of(writes: Sequence[Expr], asked: Asked) -> tuple[int, int] | None:
         while begin and same_as[begin - 1] == same_as[begin - 1 + length]:
             begin -= 1
         if begin + 2 * length <= last + 1:
-            starts = [k for k in range(begin, begin + length) if _shifts(writes[k])]
+            starts = [k for k in range(begin, begin + length) if shifts(writes[k])]
             return (length, starts[0]) if len(starts) == 1 else None
     return None
 
 
-def _shifts(write: Expr) -> bool:
-    """Does it compute what it writes from elements beside these?"""
-    region, old = write.region, write.old
-    assert region is not None
-    if not isinstance(write.op, Map) or write.covers or write.masked:
-        return False
-    return any(
-        i.expr is old and not same(i.geo, region) and not disjoint(i.geo, region)
-        for node in _below(write) for i in node.inputs if isinstance(i, Read)
-    )
-
-
-def _below(write: Expr) -> Iterator[Expr]:
-    """The write, and pending results that it is made of."""
-    seen, todo = {id(write)}, [write]
-    while todo:
-        node = todo.pop()
-        yield node
-        for i in node.inputs:
-            value = i.expr if isinstance(i, Read) else None
-            if value is not None and value.op is not None and value.old is None and id(value) not in seen:
-                seen.add(id(value))
-                todo.append(value)
-
-
 def _spared(write: Expr, asked: Asked) -> bool:
     """Has NumPy a temporary in the place of which the other buffer may be?"""
-    made = (n.nbytes for n in _below(write) if n is not write and n.serial not in asked)
+    made = (n.nbytes for n in below(write) if n is not write and n.serial not in asked)
     return max(made, default=0) + SLACK >= write.nbytes
 
 

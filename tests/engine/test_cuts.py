@@ -16,8 +16,7 @@ from lazyarr.counters import COUNT
 @pytest.fixture(autouse=True)
 def forgotten() -> Iterator[None]:
     planning.forget()
-    cuts._places.clear()
-    cuts._loop.times, cuts.SHARED.value = 0, cuts.SHARED_DEPTH
+    cuts.forget()
     with np.options(jit="always"):
         yield
 
@@ -113,3 +112,46 @@ def test_no_more_than_twice_as_many_wait_as_the_option_says(monkeypatch: pytest.
         evaluations(x, 0.25, 200)
         assert cuts.SHARED.value == cuts.LASTING_DEPTH
         assert x.storage.value.depth <= 240
+
+
+def chain(x: Any, steps: int) -> int:
+    """So many steps of two nodes, each of which reads the last one once."""
+    before = COUNT.node_bound
+    for _ in range(steps):
+        x = x * 0.5 + 0.1
+    return COUNT.node_bound - before
+
+
+@pytest.mark.parametrize("pending", [cuts.SHARED_DEPTH, cuts.LASTING_DEPTH])
+def test_chains_that_share_nothing_are_no_such_loops(pending: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many may wait."""
+    monkeypatch.setattr(cuts, "LASTING", 2)
+    with np.options(pending_nodes=pending):
+        assert chain(np.ones((300, 300)), 4 * pending) > 3
+    assert not cuts._loop.times and cuts.SHARED.value == cuts.SHARED_DEPTH
+
+
+@pytest.mark.parametrize("pending", [7, cuts.SELDOM + 10, cuts.SHARED_DEPTH, 200])
+def test_a_loop_goes_on_beside_chains_that_are_cut(pending: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also beside sweeps of which the option has fewer wait."""
+    monkeypatch.setattr(cuts, "LASTING", 2)
+    x, y = (np.array(numpy.random.default_rng(3).random((600, 600))) for _ in range(2))
+    evaluations(x, 0.25, 120)
+    assert cuts.SHARED.value == cuts.LASTING_DEPTH
+    with np.options(pending_nodes=pending):
+        assert chain(np.ones((300, 300)), 150)
+        if pending < 200:
+            assert evaluations(y, 0.5, 120)
+    assert cuts.SHARED.value == cuts.LASTING_DEPTH
+    assert evaluations(x, 0.25, 120) <= 2
+
+
+def test_a_loop_goes_on_where_two_threads_count_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number may never have been just that."""
+    monkeypatch.setattr(cuts, "LASTING", 2)
+    x = np.array(numpy.random.default_rng(3).random((600, 600)))
+    monkeypatch.setattr(cuts._loop, "times", 2)
+    evaluations(x, 0.25, 30)                # (the first cut is at a place that is new)
+    cuts._loop.times = 2
+    evaluations(x, 0.25, 30)
+    assert cuts.SHARED.value == cuts.LASTING_DEPTH

@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import materialize, worth
+from lazyarr import cuts, materialize, worth
 from lazyarr.compiler import COMPILER, warm_ns
 from lazyarr.counters import COUNT
 from lazyarr.worth import Price
@@ -105,6 +105,34 @@ def test_structures_that_never_come_again_are_numpys(prices):
             got, want = got * 1.5 - x, want * 1.5 - a
         assert numpy.asarray(got).tobytes() == want.tobytes()
     assert COUNT.plans == before
+
+
+def test_a_loop_that_goes_on_pays_for_its_plan_alone(prices):
+    """Where several read what is below, and more waits than did before."""
+    prices(kernels=DEAR)
+
+    def swept(times):
+        def run():
+            for _ in range(times):
+                x[1:-1, 1:-1] = 0.25 * (x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2])
+            return x
+
+        return run
+
+    def plain():
+        y = x
+        for _ in range(150):
+            y = y * 0.5 + 0.1
+        return y
+
+    x = np.array(numpy.random.default_rng(7).random((400, 400)))
+    bound = COUNT.node_bound
+    with np.options(pending_nodes=cuts.LASTING_DEPTH):
+        assert counted(swept(30))[1][0] == 0 and COUNT.node_bound > bound
+        cuts.SHARED.value = cuts.LASTING_DEPTH
+        assert counted(swept(10))[1][0] == 0            # no more than waited before
+        assert counted(plain)[1][0] == 0                # (300 nodes)
+        assert counted(swept(30))[1][0] == 1
 
 
 def test_large_work_is_planned_at_once():
