@@ -28,6 +28,13 @@ LASTING_DEPTH = 400
 LASTING = 128
 """So many times it was cut where it, or another, was before: that took longer than new plans will."""
 
+STRAYS = 8
+"""But after so many evaluations of more than before, each met for the first time, a loop ends elsewhere each
+time (it is read now and then): plans of more sweeps do not come round."""
+
+RESTING = 32 * LASTING
+"""So many cuts later it may go on again."""
+
 MOST = 64
 """Places that are remembered; all are forgotten when there are more."""
 
@@ -45,11 +52,13 @@ _kinds: set[Any] = set()
 class _Loop:
     """The one that was cut last."""
 
-    __slots__ = ("times",)
+    __slots__ = ("strays", "times")
 
     def __init__(self) -> None:
         self.times = 0
-        """How often it was cut where it, or another, was before."""
+        """How often it was cut where it, or another, was before; below 0 it rests."""
+        self.strays = 0
+        """Evaluations of more than before, since it goes on, that nobody had met."""
 
 
 _loop = _Loop()
@@ -60,7 +69,14 @@ def forget() -> None:
     """Nothing was cut so far."""
     _places.clear()
     _kinds.clear()
-    _loop.times, SHARED.value = 0, SHARED_DEPTH
+    _loop.times, _loop.strays, SHARED.value = 0, 0, SHARED_DEPTH
+
+
+def strays() -> None:
+    """An evaluation of a loop that `lasts` has no plan."""
+    _loop.strays += 1
+    if _loop.strays >= STRAYS:
+        _loop.times, _loop.strays, SHARED.value = -RESTING, 0, SHARED_DEPTH
 
 
 def lasts(node: Expr) -> bool:
@@ -102,8 +118,8 @@ def is_due(node: Expr) -> bool:
     if depth > _least(most) and _kind(node) in _kinds and _likeness(node) in _places:
         if _is_shared(node):
             _loop.times += 1
-            if _loop.times >= LASTING:
-                SHARED.value = LASTING_DEPTH
+            if _loop.times >= LASTING and SHARED.value != LASTING_DEPTH:
+                SHARED.value, _loop.strays = LASTING_DEPTH, 0
         return True
     if depth > most:
         if len(_places) >= MOST:
@@ -112,7 +128,7 @@ def is_due(node: Expr) -> bool:
         _places[_likeness(node)] = None
         _kinds.add(_kind(node))
         if _is_shared(node):
-            _loop.times, SHARED.value = 0, SHARED_DEPTH
+            _loop.times, SHARED.value = min(_loop.times, 0), SHARED_DEPTH
         return True
     return False
 

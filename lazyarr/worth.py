@@ -18,7 +18,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
-from lazyarr.cuts import lasts
+from lazyarr.cuts import lasts, strays
 from lazyarr.expr import FOLDS, Expr, Keep, Map
 from lazyarr.pace import at_once
 from lazyarr.records import NamedTuple
@@ -112,13 +112,16 @@ class Account:
         return self._ops in _owed or self._waits(PLACED if placed else PLAN)
 
     def _waits(self, price: Price) -> bool:
-        nodes = self.nodes
-        spent = _spent.get(self.key, 0.0) + sum(map(warm_ns, nodes))
+        nodes, before = self.nodes, _spent.get(self.key)
+        goes_on = lasts(nodes[-1])
+        if goes_on and before is None:
+            strays()
+        spent = (before or 0.0) + sum(map(warm_ns, nodes))
         least = price.of(nodes)
         if spent < SURE * least:
             return True
         short = price is PLAN and spent < SURE * (least + KERNELS.of(nodes))
-        if short and not lasts(nodes[-1]) and not _has_kernels(nodes):
+        if short and not goes_on and not _has_kernels(nodes):
             return True
         _enter(_spent, self.key, inf)
         return False

@@ -321,3 +321,22 @@ def test_before_there_was_much_work_nobody_looks_into_the_cache(monkeypatch, pri
     for work, waits, looks in ((0.0, True, 0), (1e12, False, 1)):
         monkeypatch.setattr(COMPILER, "work", work)
         assert (worth.Account(nodes).waits(), len(asked)) == (waits, looks)
+
+
+def test_a_loop_that_ends_elsewhere_each_time_waits_for_less():
+    """Whoever reads it now and then has other graphs each time; one that comes round has few."""
+
+    def sweeps(times):
+        for _ in range(times):
+            x[1:-1, 1:-1] = 0.25 * (x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2])
+        return float(x[3, 3])
+
+    x = np.array(numpy.random.default_rng(7).random((400, 400)))
+    with np.options(pending_nodes=cuts.LASTING_DEPTH):
+        cuts.SHARED.value = cuts.LASTING_DEPTH
+        for _ in range(3 * cuts.STRAYS):
+            sweeps(40)
+        assert cuts.SHARED.value == cuts.LASTING_DEPTH
+        for k in range(cuts.STRAYS):
+            sweeps(30 + k)
+        assert cuts.SHARED.value == cuts.SHARED_DEPTH and cuts._loop.times < -cuts.LASTING
