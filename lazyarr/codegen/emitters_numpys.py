@@ -259,7 +259,7 @@ FUNCTIONS: dict[Key, Fn] = {
 }
 
 BRANCHING = {("exp", "f->f"), ("log", "f->f"), ("exp", "d->d"), ("log", "d->d"), ("log2", "d->d")}
-"""Their hot code has more than one basic block."""
+"""Their hot code has more than one basic block (float32's `exp` where registers are not those of AVX-512)."""
 
 
 @cache
