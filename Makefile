@@ -5,7 +5,7 @@ VENV ?= .venv
 RUN := $(VENV)/bin/python
 PYTEST_ARGS ?=
 # A process per core, and no more than a laptop's memory holds.
-PYTEST := -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
+PYTEST := -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal --disable-warnings
 BENCH_ARGS ?=
 
 # The tests start hundreds of processes: each would compile the library anew where this is set.

@@ -37,6 +37,38 @@ def chain(a: Any, b: Any) -> Any:
     return ((((a + b) * a - b) * 0.5 + 1.5) * b - a) * (a + 2.0) - 3.0
 
 
+def long_chain(a: Any, b: Any) -> Any:
+    for _ in range(32):
+        a = a * b + b
+    return a
+
+
+def scalars(a: Any, b: Any) -> Any:
+    """Each of them takes a register."""
+    for _ in range(32):
+        a = a * 0.5 + b
+    return a
+
+
+def powers(a: Any, b: Any) -> Any:
+    return lazyarr.exp(lazyarr.log(a) * b)
+
+
+def nested(a: Any, b: Any) -> Any:
+    return lazyarr.exp(-lazyarr.exp(-lazyarr.exp(-a)))
+
+
+def five_points(a: Any, b: Any) -> Any:
+    x = a.reshape(-1, 1000)
+    return 0.25 * (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:])
+
+
+def nine_points(a: Any, b: Any) -> Any:
+    x = a.reshape(-1, 1000)
+    nearby = [x[i : i - 2 or None, k : k - 2 or None] for i in range(3) for k in range(3)]
+    return sum(nearby[1:], start=nearby[0]) / 9.0
+
+
 def compared(a: Any, b: Any) -> Any:
     return lazyarr.where((a > b) & (a < 1.2), a - b, a * 2)
 
@@ -93,8 +125,17 @@ def scan(a: Any, b: Any) -> Any:
     return lazyarr.cumsum(a.reshape(-1, 1000), axis=0)
 
 
+def distances(a: Any, b: Any) -> Any:
+    return ((a.reshape(-1, 1, 32) - b.reshape(1, -1, 32)) ** 2).sum(axis=2)
+
+
+def manhattan(a: Any, b: Any) -> Any:
+    return lazyarr.abs(a.reshape(-1, 1, 8) - b.reshape(1, -1, 8)).sum(axis=2)
+
+
 class Parameter(NamedTuple):
-    """A field of `Tuning` (or the module's own number), values to try, and what to try them on."""
+    """A field of `Tuning` (or the module's own number), values to try, and what to try them on.
+    (`abreast` and what follows it make a difference at tier 2 alone.)"""
 
     values: tuple[int, ...]
     programs: tuple[Program, ...]
@@ -104,6 +145,8 @@ class Parameter(NamedTuple):
 
 BOTH = "float64", "float32"
 CACHED, SHARED, LARGE = 10_000, 1_000_000, 10_000_000
+POINTS = 3_200, 25_600
+"""Elements of arrays of points, all pairs of which are asked for."""
 PARAMETERS = {
     "step_bytes": Parameter((16, 32, 64, 128, 256), (triad, chain, compared), (CACHED, SHARED), BOTH),
     "fold_lanes": Parameter((1, 12, 24, 48), (total, squares), (CACHED, SHARED), BOTH),
@@ -119,6 +162,10 @@ PARAMETERS = {
     "NONTEMPORAL_BYTES": Parameter(
         (0, 1 << 62), (triad, chain, then_read, then_written), tuple((1 << k) // 8 for k in range(20, 28))
     ),
+    "abreast": Parameter((1, 2, 4, 8), (long_chain, scalars, powers, nested), (CACHED, SHARED), BOTH),
+    "beside": Parameter((1, 2, 4, 8), (five_points, nine_points), (SHARED,), BOTH),
+    "fused_sums": Parameter((0, 1), (five_points, nine_points), (SHARED,), BOTH),
+    "fused_differences": Parameter((0, 1), (distances, manhattan), POINTS, BOTH),
 }  # fmt: skip
 
 

@@ -165,8 +165,8 @@ def at_sight(roots: Sequence[Expr]) -> Met | None:
             continue
         plan, way = sight.plan(), sight.way()
         if plan is None or way is None or sight.state is not plan_key() or sight.buffers != look()[6]:
+            _noted.discard(sight.key)           # (first: a signal's handler may raise)
             known.remove(sight)
-            _noted.discard(sight.key)
             return None
         nodes = [*map(values.__getitem__, sight.order)]
         kept = _kept(sight, nodes, values)
@@ -175,8 +175,8 @@ def at_sight(roots: Sequence[Expr]) -> Met | None:
         if sight.ignored is not None and sight.ignored != [ignores(node.errors) for node in nodes]:
             continue
         if sight is not known[-1]:
-            known.remove(sight)
-            known.append(sight)
+            at = known.index(sight)
+            known[at:] = *known[at + 1 :], sight        # (at once: a signal's handler may raise)
         leaves = [*map(values.__getitem__, sight.leaves)]
         if SWIFT.code is None:
             SWIFT.hear(nbytes=max(map(_NBYTES, leaves), default=0))
@@ -284,9 +284,9 @@ def note(met: Met, roots: Sequence[Expr]) -> None:
         return
     if len(_noted) >= MOST:
         _noted.clear()
-    _noted.add(met.key)
     looks = _looks(met, roots)
     if looks is None:
+        _noted.add(met.key)
         return
     sight = Sight()
     sight.nodes, places = looks
@@ -308,6 +308,7 @@ def note(met: Met, roots: Sequence[Expr]) -> None:
     known = _sights.setdefault((id(roots[0].op), id(roots[0].region)), [])
     known.append(sight)
     del known[:-EACH]
+    _noted.add(met.key)                         # (last: a signal's handler may raise)
 
 
 def _forget_count(sight: Sight, met: Met) -> None:

@@ -14,6 +14,9 @@ LARGE = 4 << 20
 COLD = 5
 """Where it does, what Python does counts as so many: it takes five to ten times as long."""
 
+TRIES = 3
+"""How often it is looked for again where something was raised meanwhile: by a signal's handler, perhaps."""
+
 WAITED_NS = 20e6
 """What a wait in vain counts as, where LLVM is not loaded: it is, in the end, in the first such process."""
 
@@ -28,6 +31,7 @@ class Awaited:
         """How often after that until it is compiled."""
         self.compiles = False
         """Is it to be compiled then, if the cache does not have it?"""
+        self.tries = TRIES
 
     def load(self, compiles: bool) -> bool:
         """Take the code from the cache, or else compile it, if it may be; is it there now?"""
@@ -46,6 +50,13 @@ class Awaited:
             COMPILER.ready(WAITED_NS)           # (LLVM is not loaded for this at once)
             self.left = self.writing_pays
             return
-        self.left = -1
-        if not self.load(self.compiles) and not self.compiles:
+        self.left = -1                          # (a handler does not load it, too)
+        try:
+            there = self.load(self.compiles)
+        except BaseException:
+            if self.tries:
+                self.tries -= 1
+                self.left = self.writing_pays
+            raise
+        if not there and not self.compiles:
             self.compiles, self.left = True, self.writing_pays

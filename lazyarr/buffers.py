@@ -52,6 +52,8 @@ WARM_MOST = 8 << 20
 """Bytes of the largest of which there are so many."""
 WARM_LARGEST = 4 * WARM_MOST
 """And of the largest of which there is one: filling it takes a hundred times what its allocation takes."""
+WARM_ROOM = WARM_SIZES * WARM_EACH * WARM_MOST
+"""Bytes that must be left of what may be cached."""
 MOST_RINGS = 32
 """Rings that nobody uses."""
 RING_ADDRESSES = 64 << 20
@@ -93,7 +95,7 @@ def keep_warm(memory: numpy.ndarray, at: int, finalizing: Any = sys.is_finalizin
     owner: Any = memory.base
     most = WARM_EACH if memory.nbytes <= WARM_MOST else 1
     if arrays is not None and len(arrays) < most and owner.__class__ is Block and (
-        _allocator is None or _allocator.has_room(WARM_SIZES * WARM_EACH * WARM_MOST)
+        _allocator is None or _allocator.has_room(WARM_ROOM)
     ):
         arrays.append((memory, at))
 
@@ -178,22 +180,20 @@ class _Allocator:
         self._returned.append((start, nbytes))
         self._collect()
 
-    def take_ring(self, asked: Pattern) -> tuple[int, bool] | None:
-        """Where a ring begins, and whether it was there already; None: the system has none, or it would not
-        be worth while."""
+    def take_ring(self, asked: Pattern) -> tuple[Pattern, int, bool] | None:
+        """A ring's pattern, which may be another one that serves, where it begins, and whether it was there
+        already; None: the system has none, or it would not be worth while."""
         self.rings = _ring_pages()
         if self.rings is None or self.is_interrupted():
             return None
         with _Inside(self._inside), self._lock:
             self._settle()
-            at, start = -1, None
-            for k, (known, _) in enumerate(self._rings):
-                if known is asked or known == asked:
-                    at, start = k, self._rings.pop(k)[1]
-                    break
-            if start is not None:
+            at, start = self._idle(asked), None
+            if at >= 0:
+                asked, start = self._rings.pop(at)
                 self._credit = min(self._credit + 1, IN_VAIN)
             elif self._pays(asked):
+                asked = self._joined(asked)
                 self._shrink(max(self.peak - self.live - asked.own, 0))
                 start = self.rings.fresh(asked)
             if start is not None:
@@ -203,7 +203,28 @@ class _Allocator:
                 self.live += asked.own
                 self.peak = max(self.peak, self.live)
         self._collect()
-        return None if start is None else (start, at >= 0)
+        return None if start is None else (asked, start, at >= 0)
+
+    def _idle(self, asked: Pattern) -> int:
+        """Which ring that nobody uses has the pattern, or else one that serves; -1: none has."""
+        serves = -1
+        for k, (known, _) in enumerate(self._rings):
+            if known is asked or known == asked:
+                return k
+            if serves < 0 and known.serves(asked):
+                serves = k
+        return serves
+
+    def _joined(self, asked: Pattern) -> Pattern:
+        """A pattern that serves those of rings that nobody uses, too, in the place of the oldest of these:
+        launches of one loop come to have rings that serve all of them."""
+        for k, (known, _) in enumerate(self._rings):
+            both = known.both(asked)
+            if both is not None:
+                assert self.rings is not None
+                self.rings.release(self._rings.pop(k)[1], known.nbytes)
+                return both
+        return asked
 
     def _pays(self, asked: Pattern) -> bool:
         """Will a ring be used again, as far as one can tell?"""
@@ -373,14 +394,15 @@ class Ring:
         self.address = address
         self.nbytes = nbytes
         self._kind = kind
-        self._forks = forks
+        self._forks = forks                     # (last: see `__del__`)
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         return {"version": 3, "typestr": "|u1", "shape": (self.nbytes,), "data": (self.address, False)}
 
     def __del__(self, allocator: Any = _allocator, finalizing: Any = sys.is_finalizing) -> None:
-        if not finalizing():
+        # As a block's.
+        if getattr(self, "_forks", None) is not None and not finalizing():
             allocator.give_ring(self._kind, self.address - self._kind.begin, self._forks)
 
 
@@ -405,7 +427,7 @@ def ring(kind: Pattern, nbytes: int) -> Ring | None:
     found = None if _allocator is None else _allocator.take_ring(kind)
     if found is None or _allocator is None:
         return None
-    start, again = found
+    kind, start, again = found
     COUNT.bytes_allocated += kind.own
     if again:
         COUNT.bytes_recycled += kind.own

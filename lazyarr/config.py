@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from lazyarr import parallel as optimisations
 from lazyarr.records import NamedTuple
-from lazyarr.slot_words import BARRING, FORCED, UNUSUAL
+from lazyarr.slot_words import APART, BARRING, FORCED, UNUSUAL
 
 Check = Callable[[Any], Any]
 
@@ -187,7 +187,8 @@ DEFAULTS = {name: row.default for name, row in _ROWS.items()}
 CODE = tuple(name for name, row in _ROWS.items() if row.code)
 _CPU = tuple(name for name, row in _ROWS.items() if row.cpu)
 _PLAN = tuple(name for name, row in _ROWS.items() if row.plan)
-_ANY_CPU = tuple(DEFAULTS[name] for name in _CPU)
+ANY_CPU = tuple(DEFAULTS[name] for name in _CPU)
+"""What `cpu_key` is where nobody has chosen."""
 _cpu_values, _plan_values = attrgetter(*_CPU), attrgetter(*_PLAN)
 OBSERVED: list[str] = []
 """Options that look at evaluations, once they were on: while there is none, nobody asks for their values."""
@@ -218,7 +219,7 @@ def _checked(changes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _hold(cpu: tuple[Any, ...]) -> None:
     """Hold the options that choose the target against the host, where that can be done without LLVM."""
-    if cpu == _ANY_CPU:
+    if cpu == ANY_CPU:
         return
     from lazyarr.cpu_choice import Choice, resolve
     from lazyarr.cpu_features import of_the_system
@@ -306,14 +307,16 @@ def _differ(changes: Mapping[str, Any], names: tuple[str, ...]) -> bool:
     return any(changes.get(name, DEFAULTS[name]) != DEFAULTS[name] for name in names)
 
 
-def _counted(changes: Mapping[str, Any]) -> tuple[bool, bool, bool]:
-    """Does what these options ask for count in `FORCED`, as barred, in `UNUSUAL`?"""
-    return _forces(**changes), _bars(changes), _differ(changes, WAITS)
+def _counted(changes: Mapping[str, Any]) -> tuple[bool, ...]:
+    """Does what these options ask for count in `FORCED`, as barred, in `UNUSUAL`, in `APART`?"""
+    return _forces(**changes), _bars(changes), _differ(changes, WAITS), _differ(changes, CODED)
 
 
 BARS = "jit", "plan", "math", "fast_math", "eager_elements", "debug", "dump", "disable"
 WAITS = "jit", "eager_elements", "pending_nodes"
 """Options by which large results wait, or do not."""
+CODED = "jit", *_CPU
+"""Options by which there is compiled code, and for which target."""
 _barred = 0
 
 
@@ -322,11 +325,12 @@ def is_barred() -> bool:
     return _barred > 0
 
 
-def _force(more: int, barring: int, unusual: int) -> None:
+def _force(more: int, barring: int, unusual: int, apart: int) -> None:
     global _barred
     with _forcing:
         FORCED.value += more
         UNUSUAL.value += unusual
+        APART.value += apart
         _barred += barring
     if barring > 0:
         for hear in BARRING:

@@ -178,8 +178,7 @@ def linspace(
         return None
     first, last = numpy.float64(start), numpy.float64(stop)
     with numpy.errstate(all="ignore"):
-        delta = last - first
-    step = delta / parts
+        step = (last - first) / parts
     if not (numpy.isfinite(step) and step) or axis not in (0, -1) or abs(first) > MOST or abs(last) > MOST:
         return None
     given = start, stop, num if endpoint else -num

@@ -6,7 +6,8 @@ NumPy's call by Python; by the slots it takes a tenth of a microsecond.  Which i
 of a program is fused, so it is measured on the program itself:
 
     nodes     calls make nodes, or are NumPy's one by one (`habits`, `pace`): some spans, as they come
-    directly  the slots compute what exists, and Python what is pending, at the call: a short span, then more
+    directly  the slots compute what exists, and Python what is pending, at the call: two short spans, which
+              tell whether that is much slower, then as many as there were of nodes
 
 Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  Spans of
 nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for
@@ -28,7 +29,7 @@ from types import CodeType
 from lazyarr.config import DEFAULTS, is_barred
 from lazyarr.counters import COUNT
 from lazyarr.habits import MEDIUM
-from lazyarr.pace import NOW, Pace, may_try
+from lazyarr.pace import NOW, SOONER, Pace, may_try
 from lazyarr.pages import keep_heap
 from lazyarr.slot_words import BARRING, GRANTED, GRANTEE, LIMIT, MADE, MOST, UNTIL, WAITING
 
@@ -51,7 +52,8 @@ SPAN = 128
 """Results that are timed together."""
 
 SPANS = 4
-"""Of nodes; the second shortest counts."""
+"""So many of both ways; all but the longest count, on an average: the program's own time may be in few of
+them, and much, so the shortest ones would tell who had the luck to have none."""
 
 SETTLING = 64
 """Results after a change to nodes that are not timed: what is cut in the middle has no plan."""
@@ -59,8 +61,8 @@ SETTLING = 64
 LAG = 16
 """The same after a change from nodes: what is pending is computed then."""
 
-DIRECTLY = 32, 96, 128
-"""Spans in which NumPy tries."""
+DIRECTLY = 32, 32, *[SPAN] * SPANS
+"""Results of the spans in which NumPy tries."""
 
 UNPLANNED = 0.25
 """Of a span's results, at most, NumPy may have computed as nodes, for want of a plan."""
@@ -72,7 +74,7 @@ GAIN = 0.9
 """Of the time by nodes, at most, NumPy's has to be."""
 
 CLEAR = 1.5
-"""Where one takes so many times as long as the other, there are no more spans."""
+"""Where NumPy takes so many times as long in all spans, two or more, there are no more."""
 
 LASTING = {False: 1 << 13, True: 1 << 11}
 """Results for which a decision for nodes, or against them, stands the first time."""
@@ -193,6 +195,11 @@ class Direct:
             self._ends()
             self.left, self._next = LASTING[False], self._looks
 
+    def may_be_sooner(self) -> None:
+        """Some code's calls are NumPy's from now on, by Python: directly they may be sooner still."""
+        if not self.on and self._next == self._looks:
+            self.left = min(self.left, SETTLING)
+
     def _opened(self) -> None:
         """The next results of a process are there."""
         self.left -= 1
@@ -243,13 +250,14 @@ class Direct:
 
     def _tried(self) -> None:
         self.directly.append(self._took(DIRECTLY[len(self.directly)]))
-        by_nodes, directly = sorted(self.by_nodes)[1], min(self.directly)
-        if self._thread != get_ident() or directly > CLEAR * by_nodes:
+        by_nodes = _usual(self.by_nodes)
+        clear = len(self.directly) > 1 and min(self.directly) > CLEAR * by_nodes
+        if self._thread != get_ident() or clear:
             self._rests(False)
-        elif len(self.directly) < len(DIRECTLY) and by_nodes < CLEAR * directly:
+        elif len(self.directly) < len(DIRECTLY):
             self._caught_up()
         else:
-            self._rests(sum(self.directly) / len(self.directly) < GAIN * by_nodes)
+            self._rests(_usual(self.directly[-SPANS:]) < GAIN * by_nodes)
 
     def _rests(self, directly: bool) -> None:
         """Leave it at that for some time."""
@@ -295,6 +303,10 @@ class Direct:
         return max(thread_time() - self._began - (_busy() - self._busy), 0.0) / results
 
 
+def _usual(spans: list[float]) -> float:
+    return sum(sorted(spans)[:-1]) / (len(spans) - 1)
+
+
 def _busy() -> float:
     return COUNT.seconds["plan"] + COUNT.seconds["compile"]
 
@@ -310,6 +322,7 @@ def _is_there() -> bool:
 
 DIRECT = Direct()
 BARRING.append(DIRECT.barred)
+SOONER.append(DIRECT.may_be_sooner)
 DIRECT.opens()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=DIRECT.begins_anew)

@@ -377,6 +377,22 @@ def on_plain(fn: Any, x: ndarray, args: tuple[Any, ...], kwargs: dict[str, Any])
     return take_back(result, {}) if result.__class__ in CONTAINERS else result
 
 
+def on_listed(fn: Any, arrays: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """fn([x, y], *args) for small plain arrays: NumPy's business, too; UNKNOWN if there is more."""
+    size, reals = 0, []
+    for x in arrays:
+        if x.__class__ is not ndarray or x.storage is not None or x.geo.dtype.hasobject:
+            return UNKNOWN
+        reals.append(x.geo)
+        size += x.geo.size
+    if not reals or size > current.eager_elements or current.jit == "always":
+        return UNKNOWN
+    if not (INERT.issuperset(map(type, args)) and INERT.issuperset(map(type, kwargs.values()))):
+        return UNKNOWN
+    COUNT.eager += 1
+    return take_back(fn(reals, *args, **kwargs), {})
+
+
 def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
     """fn by its lazy rule; where that does not apply, by NumPy.
 
@@ -394,6 +410,10 @@ def lazily(fn: Any, rule: Any, by_first: bool = True) -> Any:
                     return on_plain(fn, x, args[1:], kwargs)
             elif x.__class__ is numpy.ndarray:
                 return call(wrap(x), *args[1:], **kwargs)
+            elif x.__class__ is list:
+                result = on_listed(fn, x, args[1:], kwargs)
+                if result is not UNKNOWN:
+                    return result
         if rule.__class__ is Late:
             rule = rule.found()
         mark = DIRECT.mark()

@@ -58,8 +58,8 @@ class FlatIter:
     def __array__(self, dtype: Any = None, *, copy: Any = None) -> numpy.ndarray:
         return numpy.asarray(self._flat.__array__(), dtype)
 
-    def __iter__(self) -> FlatIter:
-        return self
+    def __iter__(self) -> Any:
+        return self._flat                       # which goes on where this one is
 
     def __next__(self) -> Any:
         return next(self._flat)
@@ -68,6 +68,9 @@ class FlatIter:
         return len(self._flat)
 
     def __getitem__(self, key: Any) -> Any:
+        array, size = self._array, self._array.geo.size
+        if self._made is None and key.__class__ is int and array.geo.ndim == 1 and -size <= key < size:
+            return array[key]                   # (of other indices NumPy has other words)
         return wrap(self._flat[lend(key, {})])
 
     def __setitem__(self, key: Any, value: Any) -> None:

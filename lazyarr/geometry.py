@@ -184,6 +184,10 @@ def fresh(shape: tuple[int, ...], dtype: numpy.dtype, order: str = "C") -> numpy
 def _let_go() -> None:
     """Forget the shared geometries that nobody has; those in use stay known for what they are."""
     global _most
+    nobodys = (), numpy.dtype("?"), "nobody's"
+    made = geometry((), nobodys[1], None)
+    _fresh[nobodys] = FRESH[id(made)] = made
+    del made                                    # (else, where all are used, those used least are forgotten)
     listed = [*_fresh.items()]
     counts = [sys.getrefcount(geo) for _, geo in listed]
     unused = min(counts)

@@ -20,6 +20,7 @@ from typing import Any
 from lazyarr import config
 from lazyarr.dispatch import jit
 from lazyarr.forks import hold_at_forks
+from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import Kernel, improve
 
 GAIN = {False: 0.15, True: 0.03}
@@ -57,16 +58,20 @@ def ran(kernel: Kernel, seconds: float) -> None:
 
 
 def _ask(kernel: Kernel) -> None:
-    with _lock:
-        if kernel.heat.asked or _closing or sys.is_finalizing():
-            return
-        kernel.heat.asked = True
-        _queue.append((kernel, config.own_options()))
-        if not _thread:
-            thread = threading.Thread(target=_work, name="lazyarr-tier-2", daemon=True)
-            with suppress(RuntimeError):            # no more threads: the next kernel tries again
-                thread.start()
-                _thread.append(thread)
+    held = hold_signals()               # (what is asked for comes, even if a handler raises)
+    try:
+        with _lock:
+            if kernel.heat.asked or _closing or sys.is_finalizing():
+                return
+            kernel.heat.asked = True
+            _queue.append((kernel, config.own_options()))
+            if not _thread:
+                thread = threading.Thread(target=_work, name="lazyarr-tier-2", daemon=True)
+                with suppress(RuntimeError):        # no more threads: the next kernel tries again
+                    thread.start()
+                    _thread.append(thread)
+    finally:
+        release_signals(held)
 
 
 def _work() -> None:

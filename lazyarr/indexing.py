@@ -48,11 +48,12 @@ from lazyarr.windows import INTEGERS, element_of, is_element, is_free, small_par
 if TYPE_CHECKING:
     from lazyarr.gather import gathered
     from lazyarr.masks import compressed, unpacked
+    from lazyarr.packing import packed
     from lazyarr.scatter import assign_at
 else:
-    late(globals(), gather="gathered", masks="compressed unpacked", scatter="assign_at")
+    late(globals(), gather="gathered", masks="compressed unpacked", packing="packed", scatter="assign_at")
 
-BASIC = {int, slice, type(None), type(...)} | {t for t in SCALARS if issubclass(t, numpy.integer)}
+BASIC = INTEGERS | {slice, type(None), type(...)}
 """Types of indices that make views."""
 
 CACHED = 8
@@ -67,6 +68,8 @@ EXACT = frozenset((int, float, numpy.float64))
 
 OBJECTS = numpy.dtype(object).num
 """The type number of objects: not all of their dtypes are one object."""
+
+BOOLS = numpy.dtype(bool).num
 
 
 _new = object.__new__
@@ -122,7 +125,7 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
     storage = x.storage
     if storage is not None and (        # (`is_element`, without the call)
         INTEGERS.issuperset(map(type, key)) and len(key) == geo.ndim if c is tuple
-        else c is int and geo.ndim == 1
+        else c in INTEGERS and geo.ndim == 1
     ):
         value = storage.value
         buf = value.buf
@@ -151,6 +154,8 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         del storage                             # (references are counted)
         refs = getrefcount(x)
         return element(x, g, refs)
+    for hear in WAITING:
+        hear()
     if storage is None:
         if _many(key):
             try:
@@ -158,7 +163,7 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
             except Unsupported:
                 pass
         try:
-            found = geo[settled(key)]
+            found = _picked(geo, settled(key))
         except ValueError as error:
             found = accepted(error, operator.getitem, geo, settled(key))
         if found.__class__ is numpy.ndarray and found.base is not None:
@@ -182,6 +187,13 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
     except ValueError as error:
         found = accepted(error, operator.getitem, real, settled(key))
     return taken(found) if found.__class__ is numpy.ndarray else found
+
+
+def _picked(x: numpy.ndarray, key: Any) -> Any:
+    """x[key]."""
+    if key.__class__ is numpy.ndarray and key.dtype.num == BOOLS and key.shape == x.shape and x.ndim:
+        return packed(x, key)
+    return x[key]
 
 
 def _many(key: Any) -> bool:
@@ -247,6 +259,8 @@ def setitem(x: ndarray, key: Any, value: Any) -> None:
     storage = x.storage
     element = storage is not None and value.__class__ in SCALARS and is_element(key, x.geo.ndim)
     if element and current.jit != "always":
+        for hear in WAITING:
+            hear()
         with LOCK:
             held = storage.value
             buf = held.buf

@@ -36,16 +36,45 @@ SIGNALS = tuple(getattr(signal, name) for name in _NAMES if hasattr(signal, name
 
 
 class Held:
-    """The handlers that are put aside, and the signals that came meanwhile."""
+    """Handlers that are put aside, and signals that came meanwhile, each once: as while C code runs."""
 
-    __slots__ = ("came", "handlers")
+    __slots__ = ("came", "handlers", "over")
 
     def __init__(self) -> None:
         self.handlers: list[tuple[int, Callable[[int, Any], Any]]] = []
         self.came: list[int] = []
+        self.over = False
+        """Are handlers put back by now?"""
 
     def note(self, number: int, frame: Any) -> None:
-        self.came.append(number)
+        if self.over:                   # this one is yet to be
+            dict(self.handlers)[number](number, frame)
+        elif number not in self.came:
+            self.came.append(number)
+
+    def put_back(self, tries: int = len(SIGNALS)) -> None:
+        """Put the handlers back, whatever one of them raises meanwhile; but not where one has set others."""
+        self.over = True
+        try:
+            for number, handler in self.handlers:
+                if getattr(signal.getsignal(number), "__self__", None) is self:
+                    signal.signal(number, handler)
+        except BaseException:
+            if tries:
+                self.put_back(tries - 1)
+            raise
+
+    def run(self) -> None:
+        """Run the handlers of the signals that came, whatever one of them raises."""
+        handlers, frame = dict(self.handlers), sys._getframe(1)
+        try:
+            while self.came:
+                number = self.came[0]   # (at a call, as of `pop`, others' handlers run)
+                del self.came[0]
+                handlers[number](number, frame)
+        finally:
+            if self.came:
+                self.run()
 
 
 def hold_signals() -> Held | None:
@@ -70,21 +99,23 @@ def hold_signals() -> Held | None:
 
 def deliver(held: Held | None) -> None:
     """Run the handlers of the signals that came, and go on holding."""
-    handlers = dict(held.handlers) if held is not None else {}
-    while held is not None and held.came:
-        number = held.came.pop(0)
-        handlers[number](number, sys._getframe())
+    if held is not None:
+        held.run()
 
 
 def release_signals(held: Held | None) -> None:
     """Put the handlers back, and run those whose signals came."""
     if held is None:
         return
-    for number, handler in held.handlers:
-        signal.signal(number, handler)
-    handlers = dict(held.handlers)
-    for number in held.came:
-        handlers[number](number, sys._getframe())
+    try:
+        held.put_back()
+    finally:
+        try:
+            if held.came:
+                held.run()
+        finally:
+            if held.came:               # another handler has raised as that began
+                held.run()
 
 
 def release_after(held: Held | None, code: CodeType) -> None:
@@ -93,10 +124,11 @@ def release_after(held: Held | None, code: CodeType) -> None:
     Another thread sends them again, since whatever Python runs in here could be interrupted in here."""
     if held is None:
         return
-    for number, handler in held.handlers:
-        signal.signal(number, handler)
-    if held.came:
-        start_new_thread(_send_again, (held.came, code, get_ident()))
+    try:
+        held.put_back()
+    finally:
+        if held.came:
+            start_new_thread(_send_again, (held.came, code, get_ident()))
 
 
 _GLANCE = 0.001

@@ -30,6 +30,7 @@ from lazyarr.rebind import rebound
 from lazyarr.recipes import WORD
 from lazyarr.storage import SMALL_WRITES, Storage
 from lazyarr.values import Buffer
+from lazyarr.windows import INTEGERS
 
 _dtypes: dict[Any, numpy.dtype | None] = {}
 
@@ -305,6 +306,3 @@ def _wrapped(shift: int) -> tuple[tuple[slice, slice], ...]:
 
 
 _roll = rebound(numpy.roll)
-
-
-INTEGERS: set[Any] = {int, *(numpy.dtype(c).type for c in "bhilqBHILQ")}

@@ -51,6 +51,7 @@ from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import BLOCK, Keep
 from lazyarr.fusion.program import Program
+from lazyarr.kernels import host
 from lazyarr.launch import Prepared, put_scalars
 from lazyarr.launch_compress import Own, blocks_of, by_blocks, itemsize_of, out_of, own_of
 from lazyarr.launch_feeds import EACH as EACH_THREAD
@@ -59,6 +60,7 @@ from lazyarr.records import dataclass
 from lazyarr.schedule import LINE
 from lazyarr.shared_kernels import KEEPING
 from lazyarr.threading.run import parallel_for
+from lazyarr.tuning import tuning
 
 
 @dataclass(slots=True, eq=False)
@@ -83,8 +85,8 @@ class Keeping:
 
 
 PACKED, MOST_PACKED = 32, 128
-"""Blocks of a chunk: what two chunks keep stays in the second-level cache.  Where less is kept they are
-longer, as prefetchers begin anew with each."""
+"""Blocks of a chunk, at least, and where elements are kept, at most: what two chunks keep stays in the
+second-level cache.  Where less is kept they are longer, as prefetchers begin anew with each."""
 
 assert HEAD == expr.HEAD, "these are NumPy's to write, too, where it counts"
 
@@ -142,7 +144,7 @@ def keeping(program: Program, op: Keep) -> Keeping:
 def _keeping(program: Program, op: Keep) -> Keeping:
     pack, size, blocks, out = by_blocks(program, 1), itemsize_of(program), blocks_of(program), out_of(program)
     source, stream = _stream(program)
-    grain = PACKED if op.leaf else _packed(blocks, op.room, pack.threads)
+    grain = _grain(op, blocks, pack.threads)
     layout, chunks = pack.kernel.layout, -(-blocks // grain)
     threads = min(pack.threads, chunks)
     at = -(-8 * (len(pack.words) + SCRATCH) // LINE) * LINE
@@ -169,10 +171,13 @@ def _keeping(program: Program, op: Keep) -> Keeping:
     return Keeping(words, own_of(pack, FIRST, [out]), inside, memory, chunks, threads, pack)
 
 
-def _packed(blocks: int, room: int, threads: int) -> int:
-    """Blocks of a chunk whose elements are kept, of which there are so many."""
-    fit = PACKED * blocks * BLOCK // max(room, 1)
-    return max(PACKED, min(fit, MOST_PACKED, blocks // (EACH_THREAD * threads)))
+def _grain(op: Keep, blocks: int, threads: int) -> int:
+    """Blocks of a chunk."""
+    if op.leaf:
+        fit = tuning(host().name).sums_blocks
+    else:
+        fit = min(MOST_PACKED, PACKED * blocks * BLOCK // max(op.room, 1))
+    return max(PACKED, min(fit, blocks // (EACH_THREAD * threads)))
 
 
 def _stream(program: Program) -> tuple[int, int]:

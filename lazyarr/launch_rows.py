@@ -47,9 +47,9 @@ class Watch(Protocol):
     def masks(self) -> Sequence[int]:
         """For each part the flags that are of interest."""
 
-    def look(self, at: Sequence[tuple[int, int]]) -> Sequence[int]:
-        """Some of the flags were raised by one or more of these parts, on these blocks; the masks from now
-        on."""
+    def look(self, at: Sequence[tuple[int, int]], between: bool) -> Sequence[int]:
+        """Some of the flags were raised by one or more of these parts, on these blocks, of strips or what is
+        left out between them; the masks from now on."""
 
 
 @dataclass(slots=True, eq=False)
@@ -183,7 +183,7 @@ def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) 
                 return
             collect()
             words[shell.STOP] = 0
-            _care(words, watch.look(_last(rows, words, chunks, at_end)))
+            _care(words, watch.look(_last(rows, words, chunks, at_end), at_end > 0))
 
     if not strips:
         parallel_for(kernels[shell.ROWS], at, ready.chunks, ready.threads)

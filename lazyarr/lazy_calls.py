@@ -25,14 +25,14 @@ def of_arrays(rule: Any) -> Any:
     """A rule for arrays; lists and the like are NumPy's to convert."""
 
     def call(a: Any, *args: Any, **kwargs: Any) -> Any:
-        if a.__class__ is not ndarray or (kwargs and _overriding(kwargs.values())):
+        if a.__class__ is not ndarray or (kwargs and overriding(kwargs.values())):
             raise Unsupported
         return rule(a, *args, **kwargs)
 
     return call
 
 
-def _overriding(args: Iterable[Any]) -> bool:
+def overriding(args: Iterable[Any]) -> bool:
     """Is one of a class that answers for functions in its own way?  NumPy asks it."""
     return any(overrides(c, "__array_function__") for c in {*map(type, args)} - HARMLESS)
 

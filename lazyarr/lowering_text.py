@@ -20,7 +20,7 @@ from lazyarr.codegen.emitters_types import lane
 from lazyarr.cpu_features import here
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch.levels import LEVELS
-from lazyarr.dispatch.llvm import binding, lock
+from lazyarr.dispatch.llvm import binding, within
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 
@@ -150,7 +150,7 @@ def _parse(name: str, sig: str, text: str) -> None:
         binding()
     except ImportError:                 # then nothing is compiled: the reference is all there is
         return
-    with lock:
+    with within():
         llvm = binding()
         try:
             module = llvm.parse_assembly(text)

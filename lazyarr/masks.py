@@ -12,17 +12,22 @@ from typing import Any
 
 import numpy
 
-from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, wrap
+from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, managed, ndarray, now, plain, wrap
+from lazyarr.codegen.compress_ranks import ELEMENTS, LINE
+from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import at_call, operand
-from lazyarr.expr import BLOCK, COMPRESS, Compress, Expr, Map, Read
+from lazyarr.error_state import prompt
+from lazyarr.expr import BLOCK, COMPRESS, HEAD, Compress, Expr, Map, Read
 from lazyarr.gather import kept_by, take
 from lazyarr.geometry import fresh, offset_of, same
 from lazyarr.movement import ravel
 from lazyarr.ops import flags, native, row
-from lazyarr.outlook import counting, outlook
-from lazyarr.storage import evaluate
+from lazyarr.outlook import caches_hold, counting, outlook, was_fed
+from lazyarr.pace import may_try
+from lazyarr.packing import PACKING, count_kept, fits, is_medium, may_pack, pack, packed
+from lazyarr.storage import Storage, evaluate
 from lazyarr.values import Buffer, is_held
 
 STORED_BYTES = 2
@@ -34,14 +39,24 @@ HIDDEN = 8.0
 FEW = 64
 """NumPy finds few elements, one of so many, at memory's speed; more cost it a mispredicted branch each."""
 
+SAMPLE = 1 << 10
+"""Elements of a mask that tell whether it keeps few."""
+
+FEWER = 512
+"""Of arrays beyond the caches: there each of them is waited for."""
+
 PICKED = 8
 """Few elements of what exists are NumPy's up to so many times the usual size."""
 
 
 def compressed(x: ndarray, mask: ndarray) -> ndarray:
     """x[mask]."""
-    if at_call(x.geo.size, (x, mask)) or not x.geo.ndim:
-        return _by_numpy(x, mask)
+    if at_call(x.geo.size, (x, mask)) or not x.geo.ndim or _packs(x, mask):
+        return _at_call(x, mask)
+    if _exist(x, mask):
+        few = FEW if x.geo.nbytes <= caches_hold() else FEWER
+        if _seems(few, now(mask)) and (n := count_kept(now(mask))) * few <= x.geo.size:
+            return _at_call(x, mask, n)
     given, kept = capture(x), capture(mask)
     storage = mask.storage
     if storage is not None and storage.dying and not _cheap(kept.expr, given):
@@ -55,13 +70,18 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
         ranks = Read(tally, known.ranks)
         evaluate([tally])
         n = known.told(tally, COUNT.native_launches > launches)
+        if n and n * x.geo.itemsize <= 8 * current.eager_elements and may_try() and not prompt():
+            was_fed(tally.serial, False)        # (results so small do not wait, whoever reads them)
+            found = _left(tally, blocks, n, x.geo.dtype)
+            if found is not None:
+                return found
     else:
         n = int(ranks.expr.buf.memory.view(numpy.int64)[blocks])
     if not n:
         nothing: ndarray = wrap(numpy.empty(0, x.geo.dtype))
         return nothing
     if n * FEW <= x.geo.size and at_call(x.geo.size, (x, mask), PICKED):
-        return _by_numpy(x, mask)
+        return _at_call(x, mask, n)
     return fresh_array(COMPRESS, (given, kept, ranks), fresh((n,), x.geo.dtype))
 
 
@@ -76,10 +96,63 @@ def _alone(ranks: Read, blocks: int) -> Read:
     return Read(Expr.leaf(buf), ranks.geo)
 
 
-def _by_numpy(x: ndarray, mask: ndarray) -> ndarray:
+def _packs(x: ndarray, mask: ndarray) -> bool:
+    """Is an array that exists packed at the call, though it is no small one?  (A mask that is yet to be
+    computed would be counted in its place, which takes as long.)"""
+    return is_medium(x.geo.size) and not is_pending(x) and _is_code_there(x, mask)
+
+
+def _exist(x: ndarray, mask: ndarray) -> bool:
+    """May both be packed at the call, whatever their size?  (Of few elements only the lines in which they are
+    are read.)"""
+    return not is_pending(x) and not is_pending(mask) and _is_code_there(x, mask)
+
+
+def _is_code_there(x: ndarray, mask: ndarray) -> bool:
+    if not may_try() or prompt():
+        return False
+    if PACKING.usual():
+        return fits(x.geo, mask.geo)
+    PACKING.hear(nbytes=x.geo.nbytes)
+    return False
+
+
+def _seems(few: int, mask: numpy.ndarray) -> bool:
+    """Does a mask keep no more than one of so many elements, as some of them tell?"""
+    some = mask.reshape(-1)[:: -(-mask.size // SAMPLE)]
+    return count_kept(some) * few <= some.size
+
+
+def _at_call(x: ndarray, mask: ndarray, n: int | None = None) -> ndarray:
+    """x[mask], of what exists (by now); `n`: so many elements."""
     COUNT.eager += 1
-    found: ndarray = wrap(now(x)[now(mask)])
-    return found
+    given, flags = now(x), now(mask)
+    if not may_pack(given, flags):
+        found: ndarray = wrap(packed(given, flags))
+        return found
+    n = count_kept(flags) if n is None else n
+    if not n:
+        return plain(numpy.empty(0, given.dtype))
+    if n * given.itemsize <= 8 * current.eager_elements or char_of(given.dtype) is None:
+        real = numpy.empty(n, given.dtype)
+        pack(given, flags, real)
+        return plain(real)
+    geo = fresh((n,), given.dtype)
+    buf = Buffer.new(geo.nbytes)                # (recycled: fresh pages would take as long as this)
+    pack(given, flags, buf.real(geo))
+    COUNT.bytes_numpy += geo.nbytes
+    return managed(Storage(Expr.leaf(buf)), geo)
+
+
+def _left(tally: Expr, blocks: int, n: int, dtype: numpy.dtype) -> ndarray | None:
+    """A copy of the elements that counting has kept behind the ranks, if it has: a node and its evaluation
+    would take longer."""
+    buf, head = tally.buf, 8 * (blocks + 1)
+    if not buf.memory[head : head + 8 * HEAD].view(numpy.int64)[ELEMENTS]:
+        return None
+    at = (buf.address + head + 8 * HEAD + LINE - 1 & -LINE) - buf.address
+    COUNT.eager += 1
+    return plain(numpy.ndarray(n, dtype, buf.memory, at).copy())
 
 
 def _counted(x: Read, mask: Read, blocks: int) -> Read | None:

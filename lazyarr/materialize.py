@@ -34,9 +34,14 @@ from lazyarr.pace import NOW, begins, ended, work_of
 from lazyarr.ranges import ASKED, RANGES
 from lazyarr.resting import COLLECTING, Resting
 from lazyarr.sinking import sunk
+from lazyarr.slot_words import WAITING
 from lazyarr.srcloc import note_lines
 from lazyarr.values import Buffer, results, settle
 from lazyarr.worth import Account
+
+ENDINGS = 5
+"""Small calls of Python's that an evaluation known at sight counts as: so many storages and buffers end with
+it, or soon, and slots see to that (`slots.endings`)."""
 
 _IS_PENDING = attrgetter("op")
 """Ops are true."""
@@ -64,6 +69,8 @@ def evaluate(roots: Iterable[Expr]) -> None:
                         _swift.tell(time.perf_counter() - began)
                     if asked is not None:
                         _swift.looked(time.thread_time() - asked)
+                    for hear in WAITING:
+                        hear(ENDINGS)
                     return
                 if computed is False and not (roots := [*filter(_IS_PENDING, roots)]):
                     return
@@ -121,13 +128,11 @@ def _load() -> Any:
     held = hold_signals()                           # (handlers that evaluate find whole modules)
     try:
         with Resting():
-            from lazyarr import engine as _engine
-            from lazyarr.at_sight import SWIFT as _swift
-            from lazyarr.at_sight import at_sight as _at_sight
-            from lazyarr.at_sight import note as _note_sight
-            from lazyarr.ready import look as _look
-            from lazyarr.ready import written as _written
-            from lazyarr.swift_walk import pending as _pending
+            from lazyarr import at_sight, engine, ready, swift_walk
+
+        _swift, _at_sight, _note_sight = at_sight.SWIFT, at_sight.at_sight, at_sight.note
+        _written, _pending = ready.written, swift_walk.pending
+        _look, _engine = ready.look, engine         # (last: who finds them goes by the others)
     finally:
         release_signals(held)
 

@@ -34,6 +34,7 @@ from lazyarr.expr import Expr, map_of
 from lazyarr.fallback import NESTED, NUMPYS_AXES, fallback, lend
 from lazyarr.flags import warn_of_cast
 from lazyarr.geometry import fresh, like, reshaped, together, view_geometry
+from lazyarr.lazy_calls import overriding
 from lazyarr.ops import may_raise
 from lazyarr.storage import Storage
 from lazyarr.values import Buffer
@@ -105,6 +106,8 @@ def each_view(fn: Any) -> Any:
     """A rule for a function that makes views of several arguments (atleast_2d)."""
 
     def call(*args: Any) -> Any:
+        if overriding(args):
+            raise Unsupported
         offered = [x if x.__class__ is ndarray else wrap(numpy.asanyarray(x)) for x in args]
         if any(x.__class__ is not ndarray for x in offered):
             raise Unsupported

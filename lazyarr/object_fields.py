@@ -30,10 +30,12 @@ REFERENT = 16
 
 DATA, NDIM, DIMS, STRIDES, BASE, DTYPE, FLAGS = DATA_FIELD, 24, 32, 40, 48, 56, 64
 """Of an array (PyArrayObject); its flags are an int of 32 bits."""
+WEAK, BUFFER_INFO = 72, 80
+"""Of an array: its weak references, and what NumPy remembers for its buffers' shapes; or 0."""
 C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED, WRITEABLE = 1, 2, 0x100, 0x400
 """Four of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
-TYPE_NUMBER, ITEMSIZE = 28, 40
-"""Of a dtype: an int of 32 bits, and a word."""
+SCALARS, TYPE_NUMBER, ITEMSIZE = 16, 28, 40
+"""Of a dtype: the class of its scalars, an int of 32 bits, and a word."""
 BOOLS, COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?FO")
 """Type numbers: of the first type of complex numbers, and of objects."""
 NIN, NOUT = 16, 20
@@ -41,8 +43,8 @@ NIN, NOUT = 16, 20
 
 TYPE_FLAGS, TUPLES = 168, 1 << 26
 """Of a type: its flags, and the one of tuples and named tuples (Py_TPFLAGS_TUPLE_SUBCLASS)."""
-NUMBERS, SEQUENCE, MAPPING, CALL, COMPARISON, ITERATOR = 96, 104, 112, 128, 200, 216
-"""Of a type: three tables of slots, and three slots."""
+NUMBERS, SEQUENCE, MAPPING, CALL, COMPARISON, ITERATOR, FINALIZE = 96, 104, 112, 128, 200, 216, 392
+"""Of a type: three tables of slots, and four slots."""
 
 _MEMBER, _OFFSET = 40, 16
 """Of the descriptor of an attribute in ``__slots__``: what describes it, and of that, where it is."""
@@ -81,6 +83,9 @@ def are_known() -> bool:
         and [word(word(id(x) + DIMS).value + 8 * k).value for k in range(2)] == [2, 4]
         and [word(word(id(x) + STRIDES).value + 8 * k).value for k in range(2)] == [16, 4]
         and word(id(x) + BASE).value == id(x.base)
+        and numpy.ndarray.__weakrefoffset__ == WEAK and word(id(x) + WEAK).value == id(held)
+        and not any(word(id(locked) + at).value for at in (WEAK, BUFFER_INFO))
+        and x.data and word(id(x) + BUFFER_INFO).value
         and all(word(id(cls) + TYPE_FLAGS).value == cls.__flags__ for cls in (tuple, list, int))
         and tuple.__flags__ & TUPLES and not list.__flags__ & TUPLES
         and number(id(x) + FLAGS) & WRITEABLE
@@ -95,8 +100,10 @@ def are_known() -> bool:
         and [word(id(held) + VALUE).value for held in [numpy.int64(-7), numpy.longlong(-7)]] == [-7, -7]
         and [word(id(part) + VALUE + 8 * k).value for k in range(3)] == [*map(id, (x, None, held))]
         and _makes_arrays(x)
+        and _counts_truths()
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")
+        and all(word(id(numpy.dtype(c)) + SCALARS).value == id(numpy.dtype(c).type) for c in "bfdgDO")
         and all(word(id(numpy.dtype(c)) + ITEMSIZE).value == numpy.dtype(c).itemsize for c in "bfdgD")
         and [number(id(numpy.modf) + at) for at in (NIN, NOUT)] == [1, 2]
         and [word(id(pair) + at).value for at in (LENGTH, ITEMS, ITEMS + 8)] == [2, id(x), id(x.dtype)]
@@ -108,9 +115,9 @@ def are_known() -> bool:
     )
 
 
-NEW_ARRAY, NEW_SCALAR, SET_BASE = 94, 60, 282
-"""In the table of NumPy's C interface: PyArray_NewFromDescr, PyArray_Scalar, PyArray_SetBaseObject, which
-never change places."""
+NEW_ARRAY, NEW_SCALAR, SET_BASE, COUNT_NONZERO = 94, 60, 282, 270
+"""In the table of NumPy's C interface: PyArray_NewFromDescr, PyArray_Scalar, PyArray_SetBaseObject,
+PyArray_CountNonzero, which never change places."""
 
 
 def function(name: str) -> int:
@@ -142,6 +149,12 @@ def _makes_arrays(x: numpy.ndarray) -> bool:
     made = make(numpy.ndarray, x.dtype, x.ndim, *given, 0, None)
     bare: bool = made.base is None and not made.flags.writeable
     return bare and made.strides == x.strides and bool((made == x).all())
+
+
+def _counts_truths() -> bool:
+    """Does that function count what is True in an array?"""
+    count = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, ctypes.py_object)(numpys_function(COUNT_NONZERO))
+    return [count(numpy.arange(n) % 3 == 1) for n in (0, 70, 71)] == [0, 23, 24]
 
 
 def owner_of(lock: Any) -> int:

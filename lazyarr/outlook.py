@@ -23,6 +23,7 @@ from lazyarr.kernels import host
 from lazyarr.records import NamedTuple
 from lazyarr.switches import is_off
 from lazyarr.threading.limits import get_num_threads
+from lazyarr.tuning import tuning
 
 LEAST = 1 << 15
 """Elements of a mask from which on anything is kept."""
@@ -40,10 +41,6 @@ read again.  So elements of larger arrays are kept where all of that is less tha
 reads, since as much is not read once more then; but no more of them than the caches hold.  Where the mask
 reads other arrays, both ways wait for memory all the time, and that packing takes no time of its own gains
 nothing: then it is to be less by far."""
-
-OUT = 10
-"""No sums are made of what is kept where less than one element of so many is left out: both sums of each
-octet take longer than to read these again."""
 
 MOST = 256
 """Kinds of masks, and ways to keep; all are forgotten when there are more."""
@@ -182,7 +179,7 @@ def _waits(x: Read, known: Outlook) -> bool:
 
 def _chosen(x: Read, mask: Read, known: Outlook) -> Choice | None:
     """What to keep, if anything."""
-    geo, count, size, caches = x.geo, known.count, x.geo.itemsize, _caches()
+    geo, count, size, caches = x.geo, known.count, x.geo.itemsize, caches_hold()
     leaf, octets, unit, behind = 0, count, 1, size
     sums = known.summed and geo.dtype.char in SUMMED and "+avx512f" in host().features
     if geo.nbytes <= caches:
@@ -193,7 +190,7 @@ def _chosen(x: Read, mask: Read, known: Outlook) -> Choice | None:
         most = min(geo.size, caches // size, _bytes_saved(x, mask) // size)
     if count > most:
         leaf, octets, unit, behind = leaf_of(count), count // OCTET, OCTET, 2 * size
-        most = geo.size - geo.size // OUT
+        most = int(tuning(host().name).sums_share * geo.size)
         if not (sums and geo.nbytes > caches and leaf and count <= most):
             return None
         half = octets.bit_length() - 5          # (the leaf goes by these bits of their number)
@@ -222,7 +219,7 @@ def _bytes_saved(x: Read, mask: Read) -> int:
     return found // (MOVES if x.expr.serial in seen else APART)
 
 
-def _caches() -> int:
+def caches_hold() -> int:
     """Bytes that the threads' caches hold."""
     return max(cache_bytes(), share_bytes() * get_num_threads())
 

@@ -6,7 +6,8 @@ look at it before it runs as long again.  Where NumPy takes no longer for what n
 halves of matrices joined), no kernel makes up for that.  Nobody can say it of a call, but of a program that
 repeats itself it can be measured: a number of calls with nodes, the same number without.
 
-    looks    calls make nodes; the time that is not evaluation is building, and the program's own
+    looks    calls make nodes; the time that is not evaluation is building, and the program's own; where that
+             is much, a second time: the program may do something else in between, now and then
     tries    NumPy computes at the call, and so often as before is timed
     stays    what was found holds for some time, twice as long each time it is found again
 
@@ -40,6 +41,9 @@ TIMED = 4 * WINDOW
 SUSPECT = 0.4
 """Building takes so much of what NumPy is estimated to take: then NumPy tries."""
 
+LOOKS = 2
+"""So often in a row it has to; the time that took least counts."""
+
 GAIN = 0.5
 """Of what NumPy is estimated to take kernels have to save so much, for walks and launches take as long as
 building does."""
@@ -59,6 +63,9 @@ QUIETS = 8
 
 UNASKED = 256
 """Calls that nobody counts, rolls say, are NumPy's for so long after one that was counted."""
+
+SOONER: list[Callable[[], None]] = []
+"""Who hears that NumPy was found to be the sooner one, for some code."""
 
 MAX_PACES = 1024
 """Places; all are forgotten when there are more."""
@@ -99,13 +106,16 @@ class Pace:
     """What is known of the calls of one size that one piece of code makes."""
 
     __slots__ = (
-        "_began", "_built", "_lasting", "_left", "_next", "_quiets", "_thread", "_took", "_work", "numpys",
+        "_began", "_built", "_lasting", "_least", "_left", "_looks", "_next", "_quiets", "_thread", "_took",
+        "_work", "numpys",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.numpys = False
         self._lasting = LASTING
-        self._built = self._work = 0.0
+        self._looks = 0
+        """In a row, that building takes much in."""
+        self._built = self._work = self._least = 0.0
         self._took: float | None = None
         """Seconds of a look, if its evaluations had plans."""
         self._rest(SETTLING)
@@ -158,13 +168,23 @@ class Pace:
         took, alone = thread_time() - self._began, NOW.looker is self and get_ident() == self._thread
         if alone:
             NOW.looker, NOW.thread = None, 0
-        self._built, self._work = took - NOW.evaluating, NOW.work
-        self._took = None if NOW.unknown else took
-        if not alone or not self._work:
+        built, work = took - NOW.evaluating, NOW.work
+        if not alone or not work:
+            self._looks = 0
             self._rest(WINDOW)                  # somebody else looks by now, or nothing was evaluated
-        elif self._built < SUSPECT * self._work or not may_try():
+            return
+        if built < SUSPECT * work or not may_try():
+            self._looks = 0
             self._pays()
+            return
+        if not self._looks or took < self._least:
+            self._built, self._work, self._least = built, work, took
+            self._took = None if NOW.unknown else took
+        self._looks += 1
+        if self._looks < LOOKS:
+            self._look()
         else:
+            self._looks = 0
             self._hastens()
 
     def _try(self) -> None:
@@ -178,6 +198,8 @@ class Pace:
             COUNT.hastened += 1
             self._left, self._next = self._lasting, self._stayed
             self._lasting = min(2 * self._lasting, MOST)
+            for hear in SOONER:
+                hear()
         else:
             NOW.hasty.discard(self)
             self._pays()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lazyarr import config
@@ -49,6 +50,9 @@ from lazyarr.traffic import moved
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""
 
+
+LAUNCH = 1 << 16
+"""What a launch more takes, in bytes that memory moves meanwhile."""
 
 OUTLINED = 1000
 """Nodes of an evaluation whose like may come again with other extents."""
@@ -264,7 +268,22 @@ Places = Sequence[int] | None
 
 def _groups(
     w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order = None, places: Places = None,
-    chained: Chained | None = None, in_place: bool = False, tight: bool = False, led: bool = True,
+    chained: Chained | None = None, tight: bool = False, led: bool = True,
+) -> tuple[Partition, list[Step]]:
+    """Groups and steps, where borders are edges if these run with sweeps, or like all else."""
+    found = _as_barred(w, refuse, barred, look_back, order, places, chained, False, tight, led)
+    parted = found[0]
+    joint = {number for chain in parted.rows.chains for number in chain.numbers}
+    if places is not None or all(g.number in joint for g in parted.groups if g.edge in parted.edges):
+        return found
+    usual = replace(barred, edges=True)
+    other = _as_barred(w, refuse, usual, look_back, order, places, chained, False, tight, led)
+    return min(found, other, key=lambda each: _bytes(each[1], w) + LAUNCH * len(each[1]))
+
+
+def _as_barred(
+    w: Walk, refuse: Refuse, barred: Barred, look_back: int, order: Order, places: Places,
+    chained: Chained | None, in_place: bool, tight: bool, led: bool,
 ) -> tuple[Partition, list[Step]]:
     """Groups and steps; given what is `chained`, groups may compute again what others have; writes that go
     `in_place` do not take turns with another buffer; where memory is `tight`, blocks of rows hold less; what
@@ -280,7 +299,7 @@ def _groups(
     joint, parted.rows = joined(w, parted, steps, [framed for _, framed in made], tight)
     if memory.turns is not None and not _together(memory.turns, parted):
         led, in_place = False, not any(chain.leading for chain in tried)
-        return _groups(w, refuse, barred, look_back, order, places, chained, in_place, tight, led)
+        return _as_barred(w, refuse, barred, look_back, order, places, chained, in_place, tight, led)
     if order is None:
         parted.look_back = look_back
         if len(w.nodes) <= OUTLINED:
@@ -317,7 +336,7 @@ def too_few(node: Expr) -> bool:
 
 def _by_numpy(step: Step) -> Step:
     """An edge that does not run with what sweeps over its array."""
-    return Step(step.members, step.stored, None, (), (), (), (), TOO_FEW, step.ends)
+    return Step(step.members, step.stored, None, (), (), (), (), TOO_FEW, step.ends, shared=step.shared)
 
 
 def _assembled(

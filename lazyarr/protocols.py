@@ -331,7 +331,9 @@ def base(self: Any) -> Any:
 
 def fill(self: Any, *args: Any, **kwargs: Any) -> None:
     """NumPy has words of its own for arguments that are too many, too few or named."""
-    if self.storage is not None and len(args) == 1 and not kwargs and args[0].__class__ in SCALARS:
+    if self.__class__ is not ndarray:               # NumPy's, or none of its business
+        numpy.ndarray.fill(self, *args, **kwargs)
+    elif self.storage is not None and len(args) == 1 and not kwargs and args[0].__class__ in SCALARS:
         self[...] = args[0]                     # (by the slots, where they are)
     else:
         fallback(numpy.ndarray.fill, self, *args, **kwargs)

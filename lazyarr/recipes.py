@@ -156,6 +156,11 @@ def at_first(
     return _at_call(fn, recipe, args, ends, False)
 
 
+def _may_compute(args: tuple[Any, ...]) -> bool:
+    """May NumPy compute a result of medium size at the call?"""
+    return may_try() and not any(x.__class__ is ndarray and waits_for_more(x) for x in args)
+
+
 def waits_for_more(x: ndarray) -> bool:
     """Is it pending, and it or what it waits for larger than what is of medium size?
 
@@ -239,7 +244,7 @@ def again(
         if recipe.measure <= small:
             pass
         elif directly:
-            if may_try() and not any(x.__class__ is ndarray and waits_for_more(x) for x in args):
+            if _may_compute(args):
                 return _at_call(fn, recipe, args, ends)
         elif NOW.quiet:
             NOW.quiet -= 1
@@ -252,7 +257,7 @@ def again(
                 pass
             else:
                 pace = PACES.get((id(frame.f_code), recipe.band)) or pace_of(frame, recipe.band)
-                if pace.counts() and may_try():
+                if pace.counts() and _may_compute(args):
                     return _at_call(fn, recipe, args, ends)
                 if NODES.table is not None:
                     DIRECT.grant(pace, frame.f_code)

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from operator import attrgetter
 
 import numpy
 
 from lazyarr.bufferize import Placement
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read, Reduce
-from lazyarr.flags import BITS, Listener
+from lazyarr.flags import BITS, Listener, warns
 from lazyarr.fusion import reference
 from lazyarr.plan import RowBlocks
 from lazyarr.replay import Suspects, Watched, spans_of, suspects_of
 from lazyarr.values import Buffer
+
+_ERRORS = attrgetter("errors")
 
 LOOKS, LOOKED = 200, 1 << 14
 """In a launch, or as many as see so many rows; what raises flags in more blocks than that has been found by
@@ -34,18 +37,28 @@ class BlockWatch:
     def __init__(self, rows: RowBlocks, members: Sequence[Expr], placement: Placement) -> None:
         self.rows, self.members, self.placement = rows, members, placement
         if rows.doubtful is None:
-            rows.doubtful = tuple(_doubtful(self._suspects(k)) for k in range(len(rows.parts)))
-        self.masks = list(rows.doubtful)
+            rows.doubtful = tuple(_doubtful(self._suspects(k, [*BITS])) for k in range(len(rows.parts)))
+        states = {*map(id, found := [*map(_ERRORS, members)])}
+        some = found[:1] if len(states) == 1 else {id(errors): errors for errors in found}.values()
+        self.told = [key for key in BITS if any(warns(errors, key) for errors in some)]
+        """Categories that somebody asks to be told of: others stop nobody."""
+        asked = _doubtful(self.told)
+        self.masks = [mask & asked for mask in rows.doubtful]
         self.seen = Watched(set(), [])
         self.looks = 0
+        self._found: dict[tuple[int, bool], tuple[Suspects, set[int]]] = {}
+        """By part, and whether between strips: who is in question, and who can be computed again, which stays
+        so during a launch."""
 
-    def look(self, at: Sequence[tuple[int, int]]) -> Sequence[int]:
+    def look(self, at: Sequence[tuple[int, int]], between: bool) -> Sequence[int]:
         """Find out who of these parts raised what on these blocks; what is still of interest."""
         if not self.seen.of:
             self.rows.watches -= 1
         for part in sorted({part for part, _ in at if self.masks[part]}):
             mask, self.masks[part] = self.masks[part], 0
-            found, able = self._suspects(part), self._able(part)
+            if (part, between) not in self._found:
+                self._found[part, between] = self._suspects(part, self.told), self._able(part, between)
+            found, able = self._found[part, between]
             wanted = {member for who in found.values() for member in who.values()} & able
             if not wanted:
                 continue
@@ -62,17 +75,17 @@ class BlockWatch:
             self.masks = [0] * len(self.masks)
         return self.masks
 
-    def _suspects(self, part: int) -> Suspects:
+    def _suspects(self, part: int, keys: Sequence[str]) -> Suspects:
         """For each category, who can raise it, where it is several of a part."""
         span = spans_of(self.rows)[part]
-        found = {key: suspects_of(self.members, span, key) for key in BITS}
+        found = {key: suspects_of(self.members, span, key) for key in keys}
         return {key: who for key, who in found.items() if len(who) > 1}
 
     def _axes(self) -> list[int]:
         """For each member."""
         return [axis for part in self.rows.parts for axis in part.axes]
 
-    def _able(self, part: int) -> set[int]:
+    def _able(self, part: int, between: bool) -> set[int]:
         """Members that can be computed again on the rows of the block on which this part just ran, from
         what is there: what is overwritten by what has run on that block is not."""
         axes, lag, taken = self._axes(), self.rows.parts[part].lag, self.placement.taken
@@ -84,19 +97,31 @@ class BlockWatch:
         ]  # fmt: skip
         ran = [at for span, p in zip(spans, self.rows.parts, strict=False) if p.lag <= lag for at in span]
         gone = {taken[s].serial for s in (self.members[at].serial for at in ran) if s in taken}
+        early, later = self._left_out(part) if between else (set[int](), set[int]())
         inside = {n.serial for n in self.members} - self.placement.buffers.keys()
         made, able = set[int](), set[int]()
         for at in sorted(near, key=lambda at: self.members[at].serial):
             node = self.members[at]
             fresh, moved = node.old is None or node.covers, self._moves(node)
+            lost = inside | gone | later if at in early else inside | gone
             if axes[at] >= 0 and (fresh or moved) and all(
-                v.serial in made or (v.serial not in inside and v.serial not in gone) for v in node.needs()
-                if moved or v is not node.old
-            ):  # fmt: skip
+                v.serial in made or v.serial not in lost for v in node.needs() if moved or v is not node.old
+            ):
                 able.add(at)
                 if fresh:
                     made.add(node.serial)
         return able
+
+    def _left_out(self, part: int) -> tuple[set[int], set[int]]:
+        """Members that leave out fewer blocks than this part where a strip begins; and the values that others
+        have overwritten in blocks that this part left out, perhaps after those members had read them."""
+        rows, spans, taken = self.rows.rows, spans_of(self.rows), self.placement.taken
+        begins = [p.place.front * rows - p.place.shift for p in self.rows.parts]
+        early = {at for span, row in zip(spans, begins, strict=True) if row < begins[part] for at in span}
+        # (What must not overwrite what this part reads begins half a block after it, at least.)
+        near = [span for span, row in zip(spans, begins, strict=True) if 2 * (row - begins[part]) < rows]
+        serials = (self.members[at].serial for span in near for at in span)
+        return early, {taken[serial].serial for serial in serials if serial in taken}
 
     def _moves(self, node: Expr) -> bool:
         """Does it leave the old value where that is?"""

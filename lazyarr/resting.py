@@ -76,8 +76,14 @@ class Collecting:
         """What is to be done with that (`storage`)."""
 
     def hear(self, phase: str, _: dict[str, Any]) -> None:
+        """The collector begins, or has ended.  (`slots.endings` is as good, and loses no interrupts.)"""
         self.now = get_ident() if phase == "start" else 0
-        while not self.now and self.ended:
+        if not self.now:
+            self.bring_back()
+
+    def bring_back(self) -> None:
+        """Nothing is being collected: see to what was finalized."""
+        while self.ended:
             self.revive(self.ended.pop())
 
     def is_unsure(self) -> bool:

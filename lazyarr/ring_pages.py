@@ -25,6 +25,13 @@ DONT_FORK = getattr(mmap, "MADV_DONTFORK", None)
 MOST_SPANS = 1024
 """Mappings of a pattern: the system has room for some 65,000 in all."""
 
+LEAST_SAVED = 2
+"""A ring has no more than one part in so many of the whole buffer's memory."""
+
+MOST_LONGER = 2
+"""In a ring that serves others pages come round after no more than so many times their bytes: what passes
+through it is to stay in the caches (`docs/tuning.md`)."""
+
 
 class Pattern(NamedTuple):
     """Which pages addresses have."""
@@ -37,11 +44,38 @@ class Pattern(NamedTuple):
     """First byte and end of successive addresses, and where in the memory these lie."""
     begin: int = 0
     """Where in the addresses the bytes begin that they are for."""
+    rings: tuple[tuple[int, int], ...] = ()
+    """The ranges of addresses in which pages come round."""
+    length: int = 0
+    """After so many bytes."""
+
+    def serves(self, asked: Pattern) -> bool:
+        """Do any two addresses that have one page here have one there, too, or might have?"""
+        if (self.nbytes, self.begin) != (asked.nbytes, asked.begin):
+            return False
+        if not asked.length <= self.length <= MOST_LONGER * asked.length:
+            return False
+        return all(any(a <= low and high <= b for a, b in asked.rings) for low, high in self.rings)
+
+    def both(self, other: Pattern) -> Pattern | None:
+        """One that serves whom either serves, if that saves enough."""
+        if (self.nbytes, self.begin) != (other.nbytes, other.begin):
+            return None
+        shorter, length = sorted((self.length, other.length))
+        shared = [(max(a, low), min(b, high)) for a, b in self.rings for low, high in other.rings]
+        rings = [(low, high) for low, high in shared if high - low > length]
+        found = pattern(self.nbytes - self.begin, rings, length, self.begin)
+        return found if length <= MOST_LONGER * shorter and found.saves() else None
+
+    def saves(self) -> bool:
+        """Is it worth its mappings?"""
+        return self.own * LEAST_SAVED <= self.nbytes and len(self.spans) <= MOST_SPANS
 
 
 def pattern(nbytes: int, rings: Iterable[tuple[int, int]], length: int, begin: int = 0) -> Pattern:
     """In each of some ranges of addresses pages come round after so many bytes; all else has pages of its
     own.  (Ranges in order, whole pages, as the length.)  The bytes `begin` so far from the first page."""
+    rings = tuple(rings)
     end = -(-(begin + nbytes) // PAGE) * PAGE
     spans, own, at = list[tuple[int, int, int]](), 0, 0
     for low, high in (*rings, (end, end)):
@@ -52,7 +86,7 @@ def pattern(nbytes: int, rings: Iterable[tuple[int, int]], length: int, begin: i
             spans.append((at, min(at + length, high), own))
         own += min(length, high - low)
         at = high
-    return Pattern(end, own, tuple(spans), begin)
+    return Pattern(end, own, tuple(spans), begin, rings, length)
 
 
 class RingPages:

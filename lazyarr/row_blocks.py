@@ -10,6 +10,7 @@ values are named, and each evaluation decides (`RowBlocks.early`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -229,10 +230,9 @@ class _Joining:
         self.chain, self.inside = room.chain, room.inside
         # (Of columns the last block has fewer, not more: what they pass on is to take no more than it must.)
         blocks = (self.chain.extent + (rows - 1 if room.columns() else 0)) // rows
-        last = self.chain.extent - (blocks - 1) * rows
         turns = room.places(rows)
         starts = [start + turn.shift for start, turn in zip(self.chain.starts, turns, strict=True)]
-        memory, own_bytes = self._slots(room.all_rows(), max(rows, last + max(turn.shift for turn in turns)))
+        memory, own_bytes = self._slots(math.prod(room.outer), rows, blocks, starts)
         try:
             programs = [self._programs(k, rows, blocks, start) for k, start in enumerate(starts)]
         except Unlike as unlike:
@@ -240,7 +240,7 @@ class _Joining:
         if any(scattered(p) for each in programs for p in each):
             return "random numbers are drawn in the order of their stream, many at a time"
         parts, chain = list[tuple[Any, ...]](), self.chain
-        made = {v: turns[chain.lags.index(lag)] for v, lag in room.made.items()}
+        made = {v: turns[k] for v, k in room.made.items()}
         for k, (step, each) in enumerate(zip(self.steps, programs, strict=True)):
             streams = self._streams(k) and all(map(may_stream, each))
             inside = tuple(memory.get(v, -1) for v in step.operands)
@@ -257,7 +257,7 @@ class _Joining:
         if self.chain.leading and any(isinstance(ring, str) for ring in rings.values()):
             return ANEW
         if current.verify:
-            self._verify(blocked, room.all_rows())
+            self._verify(blocked)
             for ring in rings.values():
                 wrong = None if isinstance(ring, str) else ring.prove(strips)
                 if wrong:
@@ -268,14 +268,21 @@ class _Joining:
             [self.own[v] for v in self.inside], list(lying), rings,
         )  # fmt: skip
 
-    def _slots(self, every: int, rows: int) -> tuple[dict[int, int], int]:
-        """Where in a thread's own memory so many rows of each value lie, of `every` one that it has, and how
-        much that takes."""
+    def _slots(
+        self, outer: int, rows: int, blocks: int, starts: Sequence[int]
+    ) -> tuple[dict[int, int], int]:
+        """Where in a thread's own memory each value lies that it has a block of, and how much all take; a
+        value has rows in so many positions of `outer` axes."""
         at: dict[int, int] = {}
         end = 0
+        placed = enumerate(self.chain.touches)
+        makers = {self.w.numbers[id(t.value)]: k for k, touches in placed for t in touches if t.writes}
         for number in self.inside:
-            at[number] = end
-            nbytes = self.w.value(number).nbytes // every * rows
+            k, at[number] = makers[number], end
+            count, start = self.chain.rows(k), starts[k]
+            # (The first block and the last one have also what is before them, and behind.)
+            most = max(rows, rows - start, count + start - (blocks - 1) * rows)
+            nbytes = self.w.value(number).nbytes // (outer * count) * most
             end += -(-nbytes // LINE) * LINE
         return at, end
 
@@ -333,12 +340,12 @@ class _Joining:
         last: dict[int, int] = {}
         for at, s in enumerate(self.steps):
             last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
-        lags, ways = self.chain.lags, dict[Any, int]()
+        lags, ways = [*zip(self.chain.lags, self.chain.fronts, strict=True)], dict[Any, int]()
         ending = [
             (self.own[v], max(found[-1][0], last.get(v, -1)), found, way_of(found, lags, ways))
             for v, found in reads.items() if v not in self.inside
         ]
-        known: dict[tuple[int, ...], bool] = {}     # the answers for what is read in the same way before
+        known: dict[tuple[object, ...], bool] = {}     # the answers for what is read in the same way before
 
         def fits(found: Reads, end: int, way: int, k: int, to: Touch, axis: int) -> bool:
             if end == k or not (way and to.like):
@@ -371,11 +378,10 @@ class _Joining:
                         continue
                     reads[number] = sorted([*reads[number], (at, axis, where[0])], key=itemgetter(0))
 
-    def _verify(self, found: RowBlocks, every: int) -> None:
-        """Does each operand stay within its value, or within the thread's memory, in every block?
-
-        `every` is how many rows there are."""
+    def _verify(self, found: RowBlocks) -> None:
+        """Does each operand stay within its value, or within the thread's memory, in every block?"""
         for part in found.parts:
+            every = part.rows * math.prod(found.outer)
             begin, end = found.span(part)
             visits = {begin: part.first, end - 1: part.last if end - begin > 1 else part.first}
             visits |= {block: part.program for block in (begin + 1, end - 2) if begin < block < end - 1}

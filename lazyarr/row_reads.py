@@ -25,17 +25,27 @@ Reads = list[tuple[int, int, Touch]]
 """Which group reads a value, along which axis its rows lie, and what it touches."""
 
 
-def way_of(found: Reads, lags: Sequence[int], known: dict[Any, int]) -> int:
+Turn = tuple[int, int]
+"""By how many blocks a group lags, and how many more it leaves out where a strip begins."""
+
+
+def way_of(found: Reads, lags: Sequence[Turn], known: dict[Any, int]) -> int:
     """A number, from 1 on, for how a value is read; 0: in a way of its own."""
     ways = {(lags[at], axis, t.like) for at, axis, t in found}
     return known.setdefault(frozenset(ways), len(known) + 1) if all(like for *_, like in ways) else 0
 
 
-def fits_in(reads: Reads, k: int, mine: Touch, axis: int, lags: Sequence[int]) -> bool:
+def fits_in(reads: Reads, k: int, mine: Touch, axis: int, lags: Sequence[Turn]) -> bool:
     """Are these reads over where group `k` writes: at the same element, or before, in the same rows?"""
     return all(
-        lags[at] <= lags[k] and in_step(t, a, mine, axis) if at < k else _alike(t, mine) for at, a, t in reads
+        _is_before(lags[at], lags[k]) and in_step(t, a, mine, axis) if at < k else _alike(t, mine)
+        for at, a, t in reads
     )
+
+
+def _is_before(one: Turn, other: Turn) -> bool:
+    """Does a group come first to each block, in strips and between them?"""
+    return one[0] <= other[0] and one[1] <= other[1]
 
 
 def _alike(a: Touch, b: Touch) -> bool:

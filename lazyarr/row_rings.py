@@ -27,7 +27,7 @@ from lazyarr.buffers import has_rings
 from lazyarr.fusion.turns import Margin
 from lazyarr.pages import PAGE
 from lazyarr.records import NamedTuple, dataclass
-from lazyarr.ring_pages import MOST_SPANS, Pattern, pattern
+from lazyarr.ring_pages import Pattern, pattern
 from lazyarr.row_reads import reach
 from lazyarr.switches import is_off
 
@@ -38,9 +38,6 @@ if TYPE_CHECKING:                   # (which have rings)
 
 MOST_PIECES = 16
 """Pieces of different kinds that margins may have."""
-
-LEAST_SAVED = 2
-"""A ring has no more than one part in so many of the whole buffer's memory."""
 
 BEGIN = PAGE // 2
 """Bytes of a page before a ring's first row.  Large arrays begin with a page, so what a kernel writes there
@@ -160,8 +157,7 @@ class Ring:
         if strips not in self.patterns:
             length, gaps = self.rounds(strips)
             found = pattern(self.nbytes, [(a + BEGIN, b + BEGIN) for a, b in gaps], length, BEGIN)
-            little = found.own * LEAST_SAVED > self.nbytes or len(found.spans) > MOST_SPANS
-            self.patterns[strips] = None if little else found
+            self.patterns[strips] = found if found.saves() else None
         return self.patterns[strips]
 
     def rounds(self, strips: int) -> tuple[int, list[Bounds]]:
@@ -261,6 +257,8 @@ def rings_of(
         found: Ring | str
         if sum(key is other for other in keys) > 1:
             found = "its sweeps are several runs"
+        elif not lying:
+            found = "all of it is overwritten unread"
         elif next(iter(lying)) != k:
             found = "others are there before"
         elif not any(numbers[id(node.old)] in part.step.operands for part in rows.parts):

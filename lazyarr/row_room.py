@@ -42,9 +42,9 @@ STAYS = 1 << 13
 """Bytes of a block of each operand, where groups lag: what one of them makes the next one finds in the
 first-level cache (8 to 16 KiB were the best for all numbers of sweeps)."""
 
-MOST_STAYS = 1 << 15
-"""The same where a kernel takes rows side by side, which makes up for it up to here: sweeps over rows of 3000
-doubles take twice the time then."""
+MOST_STAYS = 1 << 17
+"""The same where a kernel takes as many rows side by side as it may, which makes up for it up to here; blocks
+of wider rows have two."""
 
 CLOSE, MOST_CLOSE, NEAR_ROWS = 1 << 14, 8, 4
 """Bytes of a block of each operand where groups follow each other by rows: that of an operand and that of the
@@ -106,9 +106,9 @@ class Room:
         self.close = False
         """Do groups follow each other by rows, where they may, not by blocks?  `rows` decides."""
         self.made: dict[int, int] = {}
-        """How far the step lags that makes one of these."""
-        for group, lag in zip(chain.groups, chain.lags, strict=True):
-            self.made.update((k, lag) for k in [w.numbers[id(n)] for n in group.nodes] if k in self.inside)
+        """Which group makes one of these."""
+        for at, group in enumerate(chain.groups):
+            self.made.update((k, at) for k in [w.numbers[id(n)] for n in group.nodes] if k in self.inside)
 
     def rows(self, far: bool, parts: bool) -> int | str:
         """Rows of a block; where they stay in a cache `far` away, a row may have `parts` for several threads,
@@ -153,7 +153,7 @@ class Room:
             rows = min(rows, max(least, each))
         if self.inside and not chain.lagging and (self.tight or (far and parts)):
             most = SLACK // (get_num_threads() * self.row_inside())
-            if most < max(1, least // 2):
+            if most < max(1, least // 2, chain.reach):
                 return f"a thread would hold {self.row_inside()} bytes of each row besides what NumPy holds"
             rows = min(rows, most)
         if spread and rows > LINE:
@@ -177,29 +177,31 @@ class Room:
         """The lags by which groups are a block behind those with less: they read what one of these left in a
         thread's own memory."""
         found, numbers = set[int](), self.w.numbers
-        for touches, lag in zip(self.chain.touches, self.chain.lags, strict=True):
+        lags = self.chain.lags
+        for at, touches in enumerate(self.chain.touches):
             for t in touches:
-                found.update(range(self.made.get(numbers[id(t.value)], lag) + 1, lag + 1))
+                found.update(range(lags[self.made.get(numbers[id(t.value)], at)] + 1, lags[at] + 1))
         return found
 
     def places(self, rows: int) -> list[Place]:
         """When each group has its turn, in blocks of so many rows.
 
         Where they follow by rows, they are as many rows behind as what they touch lies apart."""
-        lags = self.chain.lags
+        lags, fronts = self.chain.lags, self.chain.fronts
         if not self.close:
-            return [Place(lag, lag) for lag in lags]
+            return [Place(lag, lag + front) for lag, front in zip(lags, fronts, strict=True)]
         whole = self._whole()
         found, blocks, close = [Place()], 0, 0
         for lag in range(1, max(lags) + 1):
             blocks, close = blocks + (lag in whole), close + (lag not in whole)
             late, shift = divmod(blocks * rows + close * self.chain.reach, rows)
             found.append(Place(late, 2 * blocks + close - late, shift))
-        return [found[lag] for lag in lags]
+        placed = [(found[lag], front) for lag, front in zip(lags, fronts, strict=True)]
+        return [place._replace(front=place.front + front) if front else place for place, front in placed]
 
     def columns(self) -> bool:
-        """Are rows not contiguous, in any order of blocks?"""
-        return self.chain.spread > 0 and not self.chain.lagging
+        """Are rows not contiguous, in any order of blocks, none of which must have rows nearby?"""
+        return self.chain.spread > 0 and not (self.chain.lagging or self.chain.reach)
 
     def all_rows(self) -> int:
         """Rows, in all rows that they are within."""
@@ -249,8 +251,10 @@ class Room:
         """How many blocks a group lags behind one whose values in a thread's own memory it reads, at most."""
         if not self.chain.lagging:
             return 0
-        reads, numbers = zip(self.chain.touches, self.chain.lags, strict=True), self.w.numbers
-        return max(1, *(lag - self.made.get(numbers[id(t.value)], lag) for ts, lag in reads for t in ts))
+        lags, fronts, numbers = self.chain.lags, self.chain.fronts, self.w.numbers
+        reads = [(at, numbers[id(t.value)]) for at, ts in enumerate(self.chain.touches) for t in ts]
+        each = [(at, self.made[v]) for at, v in reads if v in self.made]
+        return max([1, *(lags[at] - lags[k] + max(0, fronts[at] - fronts[k]) for at, k in each)])
 
 
 def widest(

@@ -44,16 +44,19 @@ def inside_of(chain: Chain, uses: Uses, w: Walk) -> dict[int, tuple[Inside, ...]
     """Values that only the chain reads (its groups have successive numbers), and whole: a thread's memory has
     room for a block of them."""
     until = chain.groups[-1].number
-    writes = [(t, axis) for axis, ts in zip(chain.axes, chain.touches, strict=True) for t in ts if t.writes]
-    passing = {t.value.serial: (t, axis) for t, axis in writes if uses.passes(t.value, until, w.asked)}
+    writes = [(k, t) for k, ts in enumerate(chain.touches) for t in ts if t.writes]
+    passing = {
+        t.value.serial: (t, chain.axes[k], chain.placed(k)) for k, t in writes
+        if uses.passes(t.value, until, w.asked)
+    }
     for k, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True) if passing else ()):
-        standard = chain.standard(k)
+        placed = chain.placed(k)
         for t in touches:
             made = passing.get(t.value.serial)
-            if made is not None and not (standard and in_step(*made, t, axis)):
+            if made is not None and not (made[2] == placed and in_step(*made[:2], t, axis)):
                 del passing[t.value.serial]         # rows of other blocks are read
     # Values that come to lie in an array that exists, or is made, need no memory: it is in the cache, too.
-    lasting = {id(t.key) for t, _ in writes if t.value.serial not in passing or t.key.op is None}
+    lasting = {id(t.key) for _, t in writes if t.value.serial not in passing or t.key.op is None}
     return {
         w.numbers[id(t.value)]: _lying(chain, k, t)
         for k, ts in enumerate(chain.touches) for t in ts if t.writes and id(t.key) not in lasting
@@ -65,5 +68,5 @@ def _lying(chain: Chain, k: int, t: Touch) -> tuple[Inside, ...]:
     found = []
     for level, rows in enumerate((*chain.outer, chain)):
         stride = t.strides[rows.axes[k]]
-        found.append(Inside(level, stride, abs(stride) * rows.extent))
+        found.append(Inside(level, stride, abs(stride) * rows.rows(k)))
     return tuple(sorted(found, key=lambda each: -each.period))

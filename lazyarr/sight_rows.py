@@ -61,7 +61,9 @@ class Also(IntEnum):
     ROW = Word.END + 25
     STIR = Word.END + 26
     """`pool.stir`."""
-    END = Word.END + 27
+    SIGNALS = Word.END + 27
+    """`PyErr_CheckSignals`."""
+    END = Word.END + 28
 
 
 HASH = 9
@@ -334,7 +336,11 @@ def _launch(row: Written, b: Bound, place: Any, results: dict[int, int], values:
 
 def begun(row: Rows, b: Bound) -> int | None:
     """Add a launch to a row, but for operands: where it begins; None if it is not of the kind that the code
-    does."""
+    does.
+
+    A row has addresses of kernels, and does not keep them: that does who remembers their launch, the plan of
+    an evaluation (which is held during a call) or the short way of a replay (which the row refers to).  So
+    their code goes with the last plan, though rows stay."""
     needed, memory = 0, list[list[int]]()
     for mine, nbytes in b.memory:
         memory += [[word, needed] for word in mine]

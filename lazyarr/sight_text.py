@@ -79,11 +79,16 @@ def sighted(of: Any, name: str) -> Sighted:
     f.store(f.of_c(Word.NUMBER, f.load(row, 8 * Row.NUMBER)), f.words, 8 * Also.ROW)
     dropped = f.within("@finish", row)
     f.set(made, 0)                              # (the nodes have them)
+    interrupted = signalled(f)
     f.within("@drop", f.known(Also.DROPS), dropped)
     warming = f.variable(0)
     with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
         f.set(warming, f.held(f.load(row, 8 * Row.NUMBER)))
     let_go()                                    # (from here on the row may go)
+    with f.when("ne", interrupted, 0):
+        for mine in (took, f.get(warming)):
+            f.on(Word.DECREF, mine)
+        f.give(0)
     f.refuse_if("eq", f.within("@hear", f.get(warming), took), 0)
     f.give(f.held(f.known(Word.TRUE)))
     return f
@@ -113,6 +118,14 @@ def timed(f: Sighted, launch: str, root: str, let_go: Callable[[], None]) -> tup
     for mine in (began, ended):
         f.on(Word.DECREF, mine)
     return f.get(ran), took
+
+
+def signalled(f: Sighted) -> str:
+    """Has a signal come whose handler raised an exception?
+
+    A launch is where most of them arrive.  The next to look would be a finalizer of what is let go, where
+    Python prints what a handler raises, and forgets it."""
+    return f.by("and", f.of_c(Also.SIGNALS), 0xFFFFFFFF)                # (a C int)
 
 
 def private(of: Any) -> list[Making]:

@@ -42,6 +42,24 @@ GRANTEE = ctypes.c_longlong(0)
 SHARED = ctypes.c_longlong(0)
 """Nodes that may wait one below the other where several read the same ones (`cuts`)."""
 
+LONGEST_PACKED = 8
+"""Bytes of an element."""
+
+PACKERS = (ctypes.c_longlong * (LONGEST_PACKED + 1))()
+"""Bytes of an element -> the address of what packs such (`packing`); 0 where nothing does, or not yet."""
+
+SPREADERS = (ctypes.c_longlong * (LONGEST_PACKED + 1))()
+"""The same of what assigns through a mask."""
+
+APART = ctypes.c_longlong(0)
+"""How many settings in force ask for no compiled code, or for that of another target than the usual one."""
+
+UNPACKED = ctypes.c_longlong(-1 << 23)
+"""Elements among which NumPy picks for want of such code, yet, below zero: then Python looks for it."""
+
+PACKED = ctypes.c_longlong(0)
+"""Calls that were answered by such code without any Python in between."""
+
 BARRING: list[Callable[[], None]] = []
 """Who hears of settings under which medium arrays must not be NumPy's at the call."""
 

@@ -78,13 +78,13 @@ class Table:
         self.views = numpy.zeros((1 << VIEWS, View.END), numpy.int64)
         self._recalls: dict[tuple[Any, ...], Any] = {}
         """Rows of calls, and what these refer to."""
-        self._written: list[Any] = []
-        self._known: set[tuple[Any, ...]] = set()
+        self._written = 0
+        self._known: dict[tuple[Any, ...], Any] = {}
+        """What writes are known, by key, and what their rows refer to; how many rows there are."""
 
     def know(self, key: tuple[Any, ...], dtype: numpy.dtype, args: tuple[Any, ...], known: Any) -> None:
         """Let the code know a write, with the key by which `recipes` does."""
-        number = len(self._written)
-        if key in self._known or number == WRITES - 1 or len(args) > 2:     # (the last one ends the table)
+        if key in self._known or self._written == WRITES - 1 or len(args) > 2:
             return
         words, makers = [0] * Write.END, []
         words[Write.UFUNC], words[Write.INTO] = id(key[0]), id(dtype)
@@ -97,9 +97,12 @@ class Table:
                     return
                 makers.append(type_)
                 words[Write.MAKERS + k] = id(type_)
-        self._known.add(key)
-        self._written.append((key, known, makers, [x.__class__ for x in args]))
-        self.writes[number] = words
+        refers = known, makers, [x.__class__ for x in args]
+        self._known[key] = refers
+        # (Nothing is called from here on: rows, and what they refer to, are whole where handlers run.)
+        if self._written < WRITES - 1:          # the last one ends the table
+            self.writes[self._written] = words
+            self._written += 1
 
     def recalls(
         self, key: tuple[Any, ...], method: Any, x: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -128,10 +131,11 @@ class Table:
             words |= {first + 1 + k: id(each) for k, each in enumerate(sequence)}
         for at, word in words.items():
             row[at] = word
-        head = hashed(id(method), id(x.geo), HASH)
+        begin, head, whole = address(row), hashed(id(method), id(x.geo), HASH), (*key, id(known.state))
+        self._recalls[whole] = row, method, x.geo, args, given, known, op, nbytes
+        # (Nothing is called from here on.)
         row[Row.NEXT] = self.heads[head]
-        self._recalls[*key, id(known.state)] = row, method, x.geo, args, given, known, op, nbytes
-        self.heads[head] = address(row)
+        self.heads[head] = begin
 
     def forget(self) -> None:
         """Let no calls be known."""

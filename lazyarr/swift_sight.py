@@ -81,11 +81,19 @@ class Given:
         self.scratch = numpy.empty(0, numpy.uint8)
         forever((self, objects, room))
 
-    def widen(self, nbytes: int) -> None:
-        """Let launches need so many bytes beside their words.  (Not while one runs.)"""
-        if self.scratch.nbytes < nbytes + LINE:
-            self.scratch = numpy.empty(nbytes + LINE, numpy.uint8)
-            self.words[Also.SCRATCH] = -(-address(self.scratch) // LINE) * LINE
+    def widen(self, nbytes: int) -> bool:
+        """Let launches need so many bytes beside their words; False while one runs, in the memory of now."""
+        if self.scratch.nbytes >= nbytes + LINE:
+            return True
+        memory = numpy.empty(nbytes + LINE, numpy.uint8)
+        begin = -(-address(memory) // LINE) * LINE
+        if self.words[Also.BUSY]:
+            return False
+        # (Nothing is called in here: there signals' handlers run, and may raise, or launch.)
+        before, self.scratch = self.scratch, memory
+        self.words[Also.SCRATCH] = begin
+        del before                              # till then the word leads there
+        return True
 
 
 class Swift:
@@ -110,21 +118,24 @@ class Swift:
         if self.words[Also.BUSY]:
             return
         row = written(sight, values, step)
-        if row is None:
+        if row is None or not self.given.widen(row.scratch):
             return
+        number = len(self.rows) if len(self.rows) < MOST_ROWS else 0
+        words = numpy.array(row.words, numpy.int64)
+        words[Row.NUMBER], words[Row.WARMING] = row.refer(number), 1
+        begin, head = address(words), hashed(id(values[0].op), id(values[0].region), HASH)
+        if self.words[Also.BUSY]:
+            return
+        # (Nothing is called from here on: what the code goes by is whole wherever a signal's handler runs.)
+        if not number:
+            self.heads[:] = 0
+            self.rows = []
         if sight.row is not None:
             sight.row[Row.OFF] = 1
-        if len(self.rows) >= MOST_ROWS:
-            self.heads[:] = 0
-            self.rows.clear()
-        words = sight.row = numpy.array(row.words, numpy.int64)
-        head = hashed(id(values[0].op), id(values[0].region), HASH)
-        words[Row.NUMBER] = row.refer(len(self.rows))
-        words[Row.WARMING] = 1
         words[Row.NEXT] = self.heads[head]
-        self.given.widen(row.scratch)
-        self.rows.append((words, row))
-        self.heads[head] = address(words)
+        self.rows += [(words, row)]
+        self.heads[head] = begin
+        sight.row = words
 
     def last(self) -> tuple[int, int, float]:
         """Of the last evaluation: the serial of its first node, how many there were, and the first one's
@@ -168,7 +179,7 @@ def rest(left: tuple[Expr, int, int, int, int, int]) -> None:
 
 FUNCTIONS = {
     Also.SAVE: "PyEval_SaveThread", Also.RESTORE: "PyEval_RestoreThread", Also.SUBTRACT: "PyNumber_Subtract",
-    Also.SUM: "PyNumber_Add", Also.PUT: "PyDict_SetItem",
+    Also.SUM: "PyNumber_Add", Also.PUT: "PyDict_SetItem", Also.SIGNALS: "PyErr_CheckSignals",
 }  # fmt: skip
 
 

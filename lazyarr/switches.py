@@ -38,6 +38,7 @@ SWITCHES = (
     Switch("regions", "what is written piece by piece is stored before it is read"),
     Switch("again", "what several groups use is stored once, and computed where it can be first"),
     Switch("keep", "what counts a mask leaves nothing of the elements that it looks at"),
+    Switch("packs", "NumPy picks what a mask keeps of arrays that exist"),
     Switch("feeds", "compressions are stored before they are read"),
     Switch("rewrites", "no rule changes a body", "rule"),
     Switch("numbering", "equal instructions of a body are computed again"),

@@ -29,6 +29,15 @@ class Tuning(NamedTuple):
     """The same for folds along the innermost loop."""
     pack_ahead: int = 4096
     """The same for what packs the elements that a mask keeps."""
+    sums_ahead: int | None = None
+    """Where sums that may be leaves are made of packed elements: bytes from the end of the block that was
+    packed last to what is asked for meanwhile (`compress_keep`); None: nothing is."""
+    sums_blocks: int = 32
+    """Blocks of a chunk of which such sums are made, at most.  What two chunks keep stays in the second-level
+    cache where that is what counts; prefetchers begin anew with each, and threads tell each other of it."""
+    sums_share: float = 0.9
+    """Share of an array's elements that a mask keeps, at most, of which such sums are made: both sums of each
+    octet take longer than to read these again where more are kept."""
     next_rows: bool = True
     """Do passes over rows that are in the caches fetch the next ones (`reduce_kernel.PASSES`)?"""
     abreast: int = 1
@@ -40,14 +49,14 @@ class Tuning(NamedTuple):
     """Rows of a stencil side by side, at most, a power of two: as many as a block has whose sweeps follow
     each other by rows."""
     fused_differences: bool = False
-    """Of differences in folds of all pairs every other one is a fused product with one, where registers are
-    few: other units compute that, and do not take part in sums."""
+    """Of differences in folds of all pairs every other one is a fused product with one: other units compute
+    that, and do not take part in sums."""
     fused_sums: bool = False
     """The same of sums in stencils whose rows run side by side, as many as leave the units for sums and those
     for products the same work."""
     rows_at_once: int = 1
     """Rows that hot kernels fold onto accumulators at a time, which are loaded and stored once then; each of
-    them is a stream for the prefetchers."""
+    them is a stream for the prefetchers, or the next ones are prefetched (`reduce_outer.NARROW`)."""
     beside_bytes: int = 1 << 12
     """So far apart neighbours lie at most that are folded side by side: short runs, and leaves of a fold's
     tree, which are 2048 bytes at most.  What is longer is read one after the other, where prefetchers follow
@@ -58,16 +67,17 @@ NONTEMPORAL_BYTES = 8 << 20
 """Results of at least this size are stored past the caches, into warm pages: it is caches that decide, not
 levels."""
 
-_OLD, _V4 = Tuning(16), Tuning(64, rows_ahead=0)
+_OLD, _V4 = Tuning(16), Tuning(64, sums_ahead=4096, rows_ahead=0)
 _V3 = Tuning(32, abreast=2, rows_ahead=0, beside=4, fused_differences=True, fused_sums=True)
 """The last three measured on a Zen 4 that hides AVX-512; they go by what all CPUs of the level have: sixteen
 registers, and units that compute products beside those for sums, or the same ones."""
 
 _ICL = Tuning(64, fold_ahead=0, pack_ahead=0)
-"""Measured on a Zen 4: its prefetchers follow a stream by themselves, where others get in their way, and rows
-not at all.  The other AVX-512 levels are Xeons', with which it is the other way about."""
+"""Measured on a Zen 4, before that had a row of its own: its prefetchers follow a stream by themselves, where
+others get in their way, and rows not at all.  Other CPUs of the level may be Xeons, as those of the other
+AVX-512 levels are, so all that was measured on a Zen 4 since is in its own row alone."""
 
-_VP2 = Tuning(64, fold_ahead=8192, pack_ahead=8192, abreast=4)
+_VP2 = Tuning(64, fold_ahead=8192, pack_ahead=8192, sums_ahead=8192, abreast=4)
 """Measured on a Zen 5, whose prefetchers stay behind where a loop computes."""
 
 _ZEN3 = _V3._replace(fold_ahead=0, rows_at_once=8, beside_bytes=128)
@@ -78,9 +88,11 @@ were measured on a Zen 3."""
 _ZEN4 = _ZEN3._replace(pack_ahead=0, next_rows=False)
 """A Zen 4's do so beside packing, too, and from one row to the next."""
 
-_ZEN_ICL = _ICL._replace(beside_bytes=128, next_rows=False)
-"""One that shows its AVX-512 has the same prefetchers.  (Not measured since neighbours are read side by side,
-nor are passes over rows.)"""
+_ZEN_ICL = _ICL._replace(
+    sums_ahead=0, sums_blocks=256, sums_share=0.6, abreast=4, next_rows=False, rows_ahead=0, rows_at_once=8,
+    beside=4, beside_bytes=128, fused_differences=True,
+)  # fmt: skip
+"""One that shows its AVX-512 has the same prefetchers, and its window holds no more of long loops."""
 
 L2_1M = "L2_1M"
 """Stands for a second-level cache of a megabyte or more (or one of which the system says nothing): it tells a

@@ -38,6 +38,8 @@ else:
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
 CLASSES = {type(dtype) for dtype in ELEMENTS.values()}
 """Classes of plain dtypes, which NumPy's code gives as `dtype`, too."""
+PLAIN_DTYPES = {bool, int, float, complex, *ELEMENTS.values(), *[dtype.type for dtype in ELEMENTS.values()]}
+"""What says of a plain dtype which one it is, as most programs do."""
 _DEFAULTS = {"order": "K"}
 _ABSENT: Any = object()
 """For arguments where NumPy takes no None."""
@@ -103,8 +105,12 @@ class ufunc(metaclass=UfuncType):
         )  # fmt: skip
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if len(args) != self.nin:
-            pass                                    # `out` by position, or wrong
+        if len(args) != self.nin:                   # `out` by position, or wrong
+            one_more = len(args) == self.nin + self.nout == self.nin + 1
+            if one_more and kwargs and "out" not in kwargs and self.fn not in DEPRECATED:
+                result = by_names(self.fn, args[:-1], {**kwargs, "out": args[-1]})
+                if result is not None:
+                    return result
         elif not kwargs:
             if NODES.make is not None and len(args) < 3:        # (calls met before)
                 result = NODES.make(self.fn, 1, *args)
@@ -113,14 +119,18 @@ class ufunc(metaclass=UfuncType):
             result = eager(self.fn, args)
             if result is not None:
                 return result
-        elif len(kwargs) == 1:
-            out = kwargs.get("out")
+        elif len(kwargs) == 1 and "out" in kwargs:
+            out = kwargs["out"]
             if out.__class__ is tuple and len(out) == self.nout == 1:
                 out = out[0]
             if out.__class__ is numpy.ndarray or (out.__class__ is ndarray and out.storage is None):
                 result = eager(self.fn, args, out)
                 if result is not None:
                     return result
+        else:
+            result = by_names(self.fn, args, kwargs)
+            if result is not None:
+                return result
         try:
             return self._lazy(args, **kwargs)
         except Unsupported:
@@ -234,8 +244,11 @@ for _name in ("reduce", "accumulate", "reduceat", "outer", "at"):
     functools.update_wrapper(vars(ufunc)[_name], getattr(numpy.ufunc, _name), updated=())
 
 
-def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
-    """fn on plain arrays, NumPy's own and scalars, by NumPy at the call; None where that is not the way."""
+def eager(fn: Any, args: tuple[Any, ...], out: Any = None, names: dict[str, Any] | None = None) -> Any:
+    """fn on plain arrays, NumPy's own and scalars, by NumPy at the call; None where that is not the way.
+
+    `names`: other arguments."""
+    names = names or {}
     size = 1
     shape = None
     given = []
@@ -264,14 +277,43 @@ def eager(fn: Any, args: tuple[Any, ...], out: Any = None) -> Any:
     if shape is None and out is None:
         for hear in WAITING:
             hear()
-        return wrap(fn(*given))                 # scalars alone: there is nothing to plan
+        return wrap(fn(*given, **names))        # scalars alone: there is nothing to plan
     if shape is None or current.jit == "always" or size > current.eager_elements:
         return None
     COUNT.eager += 1
     if out is None:
-        return wrapped(fn(*given))
-    fn(*given, out=out.geo if out.__class__ is ndarray else out)
+        return wrapped(fn(*given, **names))
+    fn(*given, out=out.geo if out.__class__ is ndarray else out, **names)
     return out
+
+
+NAMES = frozenset(("out", "where", "dtype", "casting"))
+"""What arguments by name may be called where NumPy computes at the call."""
+
+
+def by_names(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`eager`, of a call with more names than `out`."""
+    if not NAMES.issuperset(kwargs) or fn.nout != 1 or fn.signature is not None:
+        return None
+    names = {name: x for name, x in kwargs.items() if name != "out"}
+    out, where, dtype = kwargs.get("out"), names.get("where", True), names.get("dtype")
+    if out.__class__ is tuple and len(out) == 1:
+        out = out[0]
+    if out is not None and out.__class__ is not numpy.ndarray and not _is_plain(out):
+        return None
+    if where is not True:
+        if out is None or not _is_plain(where):     # (without `out` NumPy may warn, of the caller's line)
+            return None
+        names["where"] = where.geo
+    if names.get("casting", "").__class__ is not str:
+        return None
+    if dtype is not None and not (isinstance(dtype, type | numpy.dtype) and dtype in PLAIN_DTYPES):
+        return None
+    return eager(fn, args, out, names)
+
+
+def _is_plain(x: Any) -> bool:
+    return x.__class__ is ndarray and x.storage is None
 
 
 def arrayed(result: Any) -> Any:

@@ -320,6 +320,7 @@ class Call:
                 results, stop = self._at_once()
                 raised = list(self.loop.raised())
             finally:
+                words[Words.THREAD] = 0         # (first: a signal's handler may raise)
                 words[:] = array("q", bytes(8 * len(words)))
         if not stop:
             warn_at_call(raised, self.loop.told)
@@ -338,12 +339,9 @@ class Call:
         """Signals are handled whenever a loop asks for more fuel."""
         poll = Poll(hold_signals())
         try:
-            found = self._evaluated(poll)
+            return self._evaluated(poll)
         finally:
-            release_signals(poll.held)
-        if poll.raised is not None:
-            raise poll.raised
-        return found
+            poll.end()
 
     def _evaluated(self, poll: Poll | None) -> tuple[list[ndarray], int]:
         words = self.loop.words
@@ -373,6 +371,14 @@ class Poll:
             self.raised = error
             return 0
         return FUEL
+
+    def end(self) -> None:
+        """Put the handlers back; raise what one of them has raised."""
+        try:
+            release_signals(self.held)
+        finally:
+            if self.raised is not None:
+                raise self.raised
 
 
 polls: list[Poll | None] = []

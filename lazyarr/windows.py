@@ -17,7 +17,8 @@ from lazyarr.config import current
 from lazyarr.geometry import offset_of
 from lazyarr.values import Buffer
 
-INTEGERS = frozenset((int,))
+INTEGERS: frozenset[Any] = frozenset((int, *(numpy.dtype(c).type for c in "bhilqBHILQ")))
+"""Types of numbers that pick one element of an axis, and run nothing meanwhile."""
 
 
 class _Bytes:
@@ -47,12 +48,10 @@ def element_of(x: ndarray, buf: Buffer) -> numpy.ndarray:
 
 
 def is_element(key: Any, ndim: int) -> bool:
-    """Is it an index of Python's integers, one for each axis?"""
-    if key.__class__ is int:
-        return ndim == 1
-    if key.__class__ is tuple and len(key) == ndim:
-        return INTEGERS.issuperset(map(type, key))
-    return False
+    """Is it an index of integers, one for each axis?"""
+    if key.__class__ is tuple:
+        return len(key) == ndim and INTEGERS.issuperset(map(type, key))
+    return ndim == 1 and key.__class__ in INTEGERS
 
 
 def small_part(x: ndarray) -> numpy.ndarray | None:

@@ -22,6 +22,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # What is tested is compiled code, from the first evaluation on; `tests/engine/test_worth.py` tests who waits.
 os.environ.setdefault("LAZYARR_PLAN", "always")
 
+# A busy machine is no failure; examples may be ghosts (below), and those that fail are printed.
+with suppress(ImportError):
+    from hypothesis import settings
+
+    settings.register_profile("lazyarr", deadline=None)
+    settings.load_profile("lazyarr")
+
 # Whoever reads ghost memory, where users find zeros, does not get away with it here.
 with suppress(ImportError):                     # an impostor (test_is_not_numpy) has none
     from lazyarr import geometry

@@ -235,11 +235,11 @@ class Thread:
         return carried.after[0]
 
     def ahead(self, block: str) -> str:
-        """Address of what a block is packed from, beyond what was asked for while others were packed."""
+        """Address of what is to be asked for while sums are made, before a block is packed."""
         b = self.b
         source = b.word(b.at(self.own, b.word("%words", SOURCE_WORD)), 0, "ptr")
         source = b.at(source, b.mul(block, b.word("%words", SOURCE_BYTES)))
-        return b.at(source, tuning(b.target.name).pack_ahead)
+        return b.at(source, tuning(b.target.name).sums_ahead or 0)
 
     def settle(self) -> Octets:
         """See to what the thread has packed last: keep the elements, or say which sums are to be made."""

@@ -35,8 +35,8 @@ SUMMED = {"f": 2, "d": 3}
 SUMS_PARAMS = "ptr %in", "i64 %count", "i64 %leaf", "ptr %short", "ptr %long", "ptr %source"
 
 LINES = 8
-"""Cache lines that are asked for while eight leaves are made, where kernels prefetch at all: half of what
-they were packed from, if a mask keeps half of that."""
+"""Cache lines that are asked for while eight leaves are made (`Tuning.sums_ahead`): half of what they were
+packed from, if a mask keeps half of that."""
 
 LEVELS = 3
 """A step of a fold that is fed has eight leaves."""
@@ -74,7 +74,7 @@ class Sums:
         spare = b.alloca(f"[{2 * OCTET} x {self.t}]")
         with b.loop("0", "%count", str(OCTET)) as (first, _):
             there = b.at("%source", b.mul(first, str(LINES * LINE // OCTET)))
-            for line in range(LINES if tuning(b.target.name).pack_ahead else 0):
+            for line in range(0 if tuning(b.target.name).sums_ahead is None else LINES):
                 b.prefetch(b.at(there, LINE * line), FIRST_LEVEL)
             short, long = self.leaves(b.at("%in", b.mul(first, str(OCTET * self.size))))
             left = b.op(f"sub i64 %count, {first}")

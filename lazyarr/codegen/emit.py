@@ -12,7 +12,7 @@ from lazyarr.codegen import emit_calls, emit_rows
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emit_body import Registers, emit_body
-from lazyarr.codegen.emit_jam import Jammed
+from lazyarr.codegen.emit_jam import Jammed, compared
 from lazyarr.codegen.emit_lanes import Place
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emit_status import Status
@@ -58,7 +58,7 @@ class Emitter:
         self.status = _status(self.b, kernel)
         self.apart: str | None = None
         """Whether results lie where nothing is read; None where it does not matter."""
-        self.jammed: Jammed | None = None
+        self.jammed: list[Jammed] = []
 
     def text(self) -> str:
         """The function from its parameter list on."""
@@ -71,8 +71,9 @@ class Emitter:
         low, counts = self.chunk()
         pointers = self.bases(low)
         self.apart = emit_rows.apart(b, self.kernel, pointers) if emit_rows.overlapping(self.kernel) else None
-        if self.kernel.jam is not None and self.apart is not None:
-            self.jammed = Jammed(self, self.apart, pointers)
+        if self.kernel.jams and self.apart is not None:
+            as_said = compared(self, self.apart, pointers)
+            self.jammed = [Jammed(self, how, as_said) for how in self.kernel.jams]
         b.do("br label %start")
         self.label("start")
         self.nest(pointers, counts)
@@ -164,8 +165,9 @@ class Emitter:
         for d, count in enumerate(counts[:-1]):
             head, latch, done = (self.b.fresh(stem)[1:] for stem in ("row", "next", "done"))
             enter = f"label %{head}"
-            if self.jammed is not None and d == self.kernel.rank - 2:
-                pointers, count = self.jammed.nest(pointers, count, counts[-1])
+            if self.jammed and d == self.kernel.rank - 2:
+                for jammed in self.jammed:
+                    pointers, count = jammed.nest(pointers, count, counts[-1])
                 enter = f"i1 {self.b.op(f'icmp ne i64 {count}, 0')}, {enter}, label %{done}"
             pointers = self.open_row(head, latch, pointers, enter)
             opened.append((head, latch, done, d, count, pointers))

@@ -1,7 +1,7 @@
 """Rows side by side: the code of a `Jam`.
 
 In:  an emitter at the last loop but one.   Out: code of a loop over blocks of rows; rows that are left are
-the usual loop's.
+the next `Jam`'s, then the usual loop's.
 Vectors lie as `emit_rows` has them: the first row's results at multiples of their size, and the first and
 the last vector of a row overlap others.  Within a block of rows a vector of an array is loaded once, by its
 row and how far beside the results it lies.  Where that is some elements, a row's vectors at steps of a whole
@@ -20,7 +20,7 @@ from lazyarr.codegen import emit_rows, fused_sums
 from lazyarr.codegen.emit_body import PlaceOf, Registers, emit_body
 from lazyarr.codegen.emit_lanes import Place, load_raw, raw_type
 from lazyarr.codegen.jam import Across, Row, main_of, once_of, rows_read
-from lazyarr.codegen.loopir import Apply, Load, arguments
+from lazyarr.codegen.loopir import Apply, Jam, Load, arguments
 from lazyarr.dtypes import PLAIN
 from lazyarr.tuning import tuning
 
@@ -34,13 +34,39 @@ Vectors = dict[tuple[Row, int], str]
 """By row of an array, and how many elements (or vectors that are loaded whole) beside the results."""
 
 
-class Jammed:
-    """The rows of one kernel that run side by side."""
+def compared(e: Emitter, apart: str, pointers: dict[int, str]) -> str:
+    """Are results apart, and operands to each other as was said?"""
+    b, strides, found = e.b, e.strides, [apart]
+    for k, (leader, rows, elements) in enumerate(e.kernel.shifts):
+        if leader == k:
+            continue
+        at = moved(e, pointers[leader], leader, rows)
+        size = PLAIN[e.kernel.operands[k].dtype].itemsize
+        at = b.op(f"getelementptr i8, ptr {at}, i64 {elements * size}")
+        found.append(b.op(f"icmp eq ptr {at}, {pointers[k]}"))
+        found += [
+            b.op(f"icmp eq i64 {strides[k, d]}, {strides[leader, d]}") for d in range(e.kernel.rank - 1)
+        ]
+    both = found[0]
+    for other in found[1:]:
+        both = b.op(f"and i1 {both}, {other}")
+    return both
 
-    def __init__(self, e: Emitter, apart: str, pointers: dict[int, str]) -> None:
+
+def moved(e: Emitter, pointer: str, k: int, rows: int) -> str:
+    """An operand's address some rows further on."""
+    if not rows:
+        return pointer
+    far = e.b.op(f"mul i64 {e.strides[k, e.kernel.rank - 2]}, {rows}")
+    return e.b.op(f"getelementptr i8, ptr {pointer}, i64 {far}")
+
+
+class Jammed:
+    """Some rows of one kernel that run side by side, if operands are `as_said`."""
+
+    def __init__(self, e: Emitter, how: Jam, as_said: str) -> None:
         kernel = e.kernel
-        assert kernel.jam is not None
-        self.e, self.b, self.kernel, self.how = e, e.b, kernel, kernel.jam
+        self.e, self.b, self.kernel, self.how, self.as_said = e, e.b, kernel, how, as_said
         self.loop = main_of(kernel)
         self.lanes, self.d = self.loop.lanes, kernel.rank - 2
         self.read = rows_read(kernel, self.how.rows)
@@ -50,7 +76,6 @@ class Jammed:
             isinstance(x, Load) and x.ref.space == "operand" for x in (once.body if once is not None else ())
         )
         """Is there something that is the same along a row, but not in all rows?"""
-        self.as_said = self.compared(apart, pointers)
         fuses = tuning(self.b.target.name).fused_sums
         self.fused = fused_sums.chosen(self.loop.body) if fuses else {}
         """By their places in the loop, sums that units for products compute."""
@@ -62,29 +87,6 @@ class Jammed:
 
     def char(self, row: Row) -> str:
         return self.kernel.operands[row[0]].dtype
-
-    def compared(self, apart: str, pointers: dict[int, str]) -> str:
-        """Are results apart, and operands to each other as was said?"""
-        b, strides, found = self.b, self.e.strides, [apart]
-        for k, (leader, rows, elements) in enumerate(self.kernel.shifts):
-            if leader == k:
-                continue
-            at = self.moved(pointers[leader], leader, rows)
-            size = PLAIN[self.kernel.operands[k].dtype].itemsize
-            at = b.op(f"getelementptr i8, ptr {at}, i64 {elements * size}")
-            found.append(b.op(f"icmp eq ptr {at}, {pointers[k]}"))
-            found += [b.op(f"icmp eq i64 {strides[k, d]}, {strides[leader, d]}") for d in range(self.d + 1)]
-        both = found[0]
-        for other in found[1:]:
-            both = b.op(f"and i1 {both}, {other}")
-        return both
-
-    def moved(self, pointer: str, k: int, rows: int) -> str:
-        """An operand's address some rows further on."""
-        if not rows:
-            return pointer
-        far = self.b.op(f"mul i64 {self.e.strides[k, self.d]}, {rows}")
-        return self.b.op(f"getelementptr i8, ptr {pointer}, i64 {far}")
 
     def nest(self, pointers: dict[int, str], rows: str, count: str) -> tuple[dict[int, str], str]:
         """The loop over blocks of rows; where the rows begin that are left, and how many these are."""
@@ -120,8 +122,8 @@ class Jammed:
     def block(self, pointers: dict[int, str], count: str) -> None:
         """One block of rows."""
         e, b, lanes = self.e, self.b, self.lanes
-        rows = [{k: self.moved(p, k, r) for k, p in pointers.items()} for r in range(self.how.rows)]
-        self.arrays = {row: self.moved(pointers[row[0]], *row) for row in self.read}
+        rows = [{k: moved(e, p, k, r) for k, p in pointers.items()} for r in range(self.how.rows)]
+        self.arrays = {row: moved(e, pointers[row[0]], *row) for row in self.read}
         self.wide = [self.entered(row, count) for row in (rows if self.varies else rows[:1])]
         self.wide *= 1 if self.varies else len(rows)
         b.width = 0

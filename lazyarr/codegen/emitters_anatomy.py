@@ -129,29 +129,21 @@ def joined(b: Builder, t: str, parts: list[str]) -> str:
     return parts[0]
 
 
-def avx512(
-    b: Builder, name: str, t: str, *operands: tuple[str, str], given: tuple[str, str] | None = None
-) -> str:
+def avx512(b: Builder, name: str, t: str, *operands: tuple[str, str]) -> str:
     """One of its instructions on parts of numbers, on whole registers; an i32 is a constant of it.
 
-    `given`: results that are known, and for which lanes the instruction computes nothing."""
+    For all lanes: of a mask LLVM may make a choice among results, when flags are raised."""
     n = 64 // _BYTES[t]
-    v, mask = f"<{n} x {t}>", f"i{n}"
-    found = []
+    v, found = f"<{n} x {t}>", []
     wide = [(kind, x) for kind, x in operands if kind != "i32"]
-    count = len(wide)
-    constants = [("i32", x) for kind, x in operands if kind == "i32"]
-    if given is not None:
-        wide += [(t, given[0]), ("i1", given[1])]
+    constants = [(kind, x) for kind, x in operands if kind == "i32"]
+    # (The last one: the usual rounding.)
+    others = [*constants, (v, "zeroinitializer"), (f"i{n}", "-1"), ("i32", "4")]
     callee = f"{v} @llvm.x86.avx512.mask.{name}.p{'sd'[t == 'double']}.512"
-    b.declare(f"declare {callee}({', '.join([v] * count + ['i32'] * len(constants) + [v, mask, 'i32'])})")
+    b.declare(f"declare {callee}({', '.join([v] * len(wide) + [kind for kind, _ in others])})")
     for pieces in registers(b, *wide):
-        known, lanes = "zeroinitializer", "-1"
-        if given is not None:
-            known, lanes = pieces[count], b.op(f"bitcast <{n} x i1> {pieces[-1]} to {mask}")
-        # (The last one: the usual rounding.)
-        taken = [*((v, x) for x in pieces[:count]), *constants, (v, known), (mask, lanes), ("i32", "4")]
-        found.append(b.op(f"call {callee}({', '.join(f'{kind} {x}' for kind, x in taken)})"))
+        taken = ", ".join(f"{kind} {x}" for kind, x in [*((v, x) for x in pieces), *others])
+        found.append(b.op(f"call {callee}({taken})"))
     return joined(b, t, found)
 
 

@@ -28,7 +28,6 @@ from lazyarr.codegen.emitters_types import (
     icmp,
     lane,
     literal,
-    not_,
     or_,
     select,
 )
@@ -121,15 +120,15 @@ def _any_exp(b: Builder, t: str, x: str) -> str:
     """Infinities raise nothing, so they do not take part."""
     bits, endless = _endless(b, t, x)
     most = b.intrinsic("smin", "i32", ("i32", bits), ("i32", b.splat("i32", str(_bits(HIGH)))))
-    held = convert(b, "bitcast", "i32", _least(b, most), t)
-    if not fills_registers(b, t):
-        held = select(b, t, endless, ZERO, held)
+    held = select(b, t, endless, ZERO, convert(b, "bitcast", "i32", _least(b, most), t))
     part, shifted, k = _apart(b, t, held, MAGIC)
     beyond = select(b, t, icmp(b, "i32", "sgt", bits, ZERO), b.splat(t, INFINITE), ZERO)
     beyond = select(b, t, fcmp(b, t, "uno", x, x), b.splat(t, NO_NUMBER), beyond)
     if fills_registers(b, t):
-        return avx512(b, "scalef", t, (t, part), (t, k), given=(beyond, not_(b, endless)))
-    return select(b, t, endless, beyond, _scaled(b, t, part, shifted))
+        found = avx512(b, "scalef", t, (t, part), (t, k))
+    else:
+        found = _scaled(b, t, part, shifted)
+    return select(b, t, endless, beyond, found)
 
 
 def _apart(b: Builder, t: str, x: str, magic: float) -> tuple[str, str, str]:

@@ -1,7 +1,8 @@
 """Jam: rows of a loop nest side by side, which share what they load.
 
 In:  a vectorised kernel whose operands are one array, some rows or elements further on.   Out: the kernel
-with a `Jam`, where that pays.
+with its `Jam`s, where that pays: four rows, and two of those that are left, since blocks of wide rows have
+no more.
 A five-point stencil loads five vectors for one result; two rows side by side load four vectors of the array
 and, for what lies an element further on, shuffle these: loads that cross cache lines cost twice.  Registers
 of 64 bytes are shuffled across; those of 32 bytes in halves, so there are vectors half a register apart, too.
@@ -50,13 +51,13 @@ def jam(kernel: Kernel, target: Target) -> Kernel:
     """Let rows run side by side."""
     if not kernel.shifts or target.without("jam") or not can_jam(kernel):
         return kernel
-    rows = tuning(target.name).beside
+    jams, rows = list[Jam](), tuning(target.name).beside
     while rows > 1:
         few = _addresses(kernel, rows) <= ADDRESSES
         if few and _registers(kernel, rows, target) <= REGISTERS[target.vector_bytes]:
-            return replace(kernel, jam=_jam(kernel, rows, target))
-        rows >>= 1              # (blocks of rows are as many as may go side by side: none is to be left)
-    return kernel
+            jams.append(_jam(kernel, rows, target))
+        rows >>= 1
+    return replace(kernel, jams=tuple(jams))
 
 
 def can_jam(kernel: Kernel) -> bool:

@@ -170,7 +170,8 @@ class Kernel:
     """Whole vectors of contiguous operands are stored past the caches."""
     shifts: tuple[Shift, ...] = ()
     """Which operands are others, further on (`fusion.parfor`), where that is of interest."""
-    jam: Jam | None = None
+    jams: tuple[Jam, ...] = ()
+    """Each for the rows that those before have left."""
     hot: bool = False
     """It is worth more code."""
 
@@ -180,9 +181,9 @@ class Kernel:
         if self.scalars:
             lines.append(f"  scalars: {self.scalars}")
         lines += [f"  loop {k}: {name} {sig}" for k, (name, sig) in enumerate(self.loops)]
-        if self.jam is not None:
-            lines.append(f"  jam: {self.jam.rows} rows, whole from {self.jam.begin} to {self.jam.end}")
-            lines += ["  whole: operand {} row {} vectors {} to {}".format(*each) for each in self.jam.across]
+        for jam in self.jams:
+            lines.append(f"  jam: {jam.rows} rows, whole from {jam.begin} to {jam.end}")
+            lines += ["  whole: operand {} row {} vectors {} to {}".format(*each) for each in jam.across]
         for k, slot in enumerate(self.slots):
             lines.append(f"  slot {k}: {slot.char} {'single' if slot.single else 'block'} at {slot.offset}")
         return "\n".join(lines + [line for stmt in self.body for line in printed(stmt, "  ")])

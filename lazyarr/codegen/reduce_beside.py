@@ -89,8 +89,7 @@ class Beside:
         starts = {f.number: r.start(b, f) for f in r.folds}
         with b.loop("0", b.word("%ctx", r.outputs // 8), str(OUTPUTS)) as (first, _):
             self.rows = self.moved(rows, first)
-            for fold, accs in zip(r.folds, self.vectors(), strict=True):
-                self.keep(fold, joined(b, fold, accs, self.width), self.runs[fold.number])
+            self.whole_vectors()
             with b.when(b.op(f"icmp ne i64 {self.even}, %n")), b.loop("0", str(OUTPUTS)) as (u, _):
                 self.tail(u)
             there = self.moved(results, first)
@@ -104,22 +103,32 @@ class Beside:
         b = self.b
         return {k: b.at(p, b.mul(outputs, self.apart[k])) for k, p in pointers.items()}
 
-    def vectors(self) -> list[list[Value]]:
-        """For each fold, the accumulators of all outputs after all whole vectors."""
+    def whole_vectors(self) -> None:
+        """The runs of all outputs, up to the last whole vector: short ones beside each other."""
+        b = self.b
+        if self.most >= LEAF // self.r.per_element or self.abreast == 1:
+            self.leave(self.vectors(self.abreast))
+            return
+        short = b.op(f"icmp ule i64 %n, {self.most}")
+        with b.when(short):
+            self.leave(self.vectors(self.abreast))
+        with b.otherwise(short):
+            self.leave(self.vectors(1))
+
+    def leave(self, vectors: list[list[Value]]) -> None:
+        """The lanes of each output's accumulators as one, where its tail is added."""
+        for fold, accs in zip(self.r.folds, vectors, strict=True):
+            self.keep(fold, joined(self.b, fold, accs, self.width), self.runs[fold.number])
+
+    def vectors(self, abreast: int) -> list[list[Value]]:
+        """For each fold, the accumulators of all outputs after all whole vectors, so many outputs at a time:
+        all at once never leave the registers."""
         b, size = self.b, {f.number: self.width * PLAIN[f.acc].itemsize for f in self.leaf.folds}
-        all_short = self.most >= LEAF // self.r.per_element
-        if all_short and self.abreast == OUTPUTS:
+        if abreast == OUTPUTS:
             made = self.some("0", OUTPUTS)
             return [[one[k] for one in made] for k in range(len(self.leaf.folds))]
         kept = {f.number: b.alloca(f"[{OUTPUTS * size[f.number]} x i8]") for f in self.leaf.folds}
-        if all_short or self.abreast == 1:
-            self.each(kept, size, self.abreast)
-        else:
-            short = b.op(f"icmp ule i64 %n, {self.most}")
-            with b.when(short):
-                self.each(kept, size, self.abreast)
-            with b.otherwise(short):
-                self.each(kept, size, 1)
+        self.each(kept, size, abreast)
         return [
             [got(b, f.acc, b.at(kept[f.number], u * size[f.number]), self.width) for u in range(OUTPUTS)]
             for f in self.leaf.folds

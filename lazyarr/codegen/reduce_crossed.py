@@ -227,13 +227,13 @@ class Runs:
     ) -> list[list[tuple[Value, str | None]]]:
         """For each row in each tile what its folds take of an element.
 
-        In every other tile differences are left to the units for products."""
+        In every other row or tile differences are left to the units for products."""
         b, found = self.b, []
         at, commons = b.mul(index, str(self.lanes)), list[Registers]()
         for tile in tiles:
             commons.append(self.fixed.copy())
             emit_body(self.common, commons[-1], self.places(tile, at))
-        for row in rows:
+        for line, row in enumerate(rows):
             spread = dict[int, Value]()
             for k, common in enumerate(commons):
                 mine = common.copy()
@@ -244,7 +244,7 @@ class Runs:
                         mine.chars[lane.value], mine.values[lane.value] = lane.ref.char, spread[lane.value]
                     else:
                         assert isinstance(lane, Apply)
-                        if not (k % 2 and self.fused(lane, mine)):
+                        if not ((line + k) % 2 and self.fused(lane, mine)):
                             apply(b, lane, mine)
                 found.append(self.leaf.values(mine))
         return found
@@ -259,7 +259,7 @@ class Runs:
 
     def unknown_ones(self) -> dict[str, str]:
         """A one in all lanes for each type of differences."""
-        if self.tiles == 1 or not self.r.hot or not tuning(self.r.target.name).fused_differences:
+        if self.abreast == 1 or not self.r.hot or not tuning(self.r.target.name).fused_differences:
             return {}
         own = [x for x in self.own if isinstance(x, Apply) and x.op == "subtract" and (x.op, x.sig) in SUMS]
         return {char: one(self.b, char, "%n") for char in dict.fromkeys(lane.sig[0] for lane in own)}

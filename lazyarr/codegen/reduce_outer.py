@@ -33,6 +33,10 @@ from lazyarr.tuning import tuning
 LINE_TYPE = f"<{LINE // 8} x i64>"
 """A cache line of accumulators."""
 
+NARROW = 1 << 10
+"""Bytes of a row, at most, that is prefetched where several are folded at a time: what is longer the
+processor follows by itself."""
+
 
 def as_map(r: Reduce, first: bool, rows: int = 1) -> Parfor:
     """The folding of one row, or of some: accumulators are operands; the first row is moved there as it is
@@ -260,6 +264,7 @@ class Rows:
             whole = b.op(f"select i1 {b.op(f'icmp eq i64 {apart[k]}, {size}')}, i64 {low}, i64 {whole}")
         with _rows(b, outer, chunk, "0", at, strides, bounds) as (_, begin):
             with b.loop(low, whole, str(rows)) as (i, _):
+                self.look_ahead(i, whole, rows, begin, apart, count)
                 pointers = dict(accs)
                 for k in r.rows:
                     for row in range(rows):
@@ -269,6 +274,21 @@ class Rows:
             with b.loop(whole, high) as (i, _):
                 inside = {k: b.at(begin[k], b.mul(i, apart[k])) for k in r.rows}
                 self.body.run(self.body.kernel.body, Range({**inside, **accs}, count))
+
+    def look_ahead(
+        self, number: str, end: str, rows: int, begin: dict[int, str], apart: dict[int, str], count: str
+    ) -> None:
+        """Prefetch the rows that are folded next, so many at a time, where these are short stretches."""
+        r, b = self.r, self.b
+        if not r.rows:                          # (what is folded is the same in all of them)
+            return
+        following = b.add(number, str(rows))
+        most = NARROW // max(PLAIN[r.parfor.operands[k].dtype].itemsize for k in r.rows)
+        narrow, more = b.op(f"icmp sle i64 {count}, {most}"), b.op(f"icmp slt i64 {following}, {end}")
+        with b.when(b.op(f"and i1 {narrow}, {more}")):
+            for row in range(rows):
+                one = b.add(following, str(row))
+                fetch(r, b, {k: b.at(begin[k], b.mul(one, apart[k])) for k in r.rows}, count)
 
     def move(
         self, fold: Fold, source: str, step: str | None, to: str, stride: str | None, count: str
@@ -301,13 +321,18 @@ class Rows:
 def prefetch_rows(r: Reduce, b: Function, at: dict[int, str], strides: dict[int, str], count: str) -> None:
     """Some rows further on: they are short stretches, too short for the processor to guess."""
     ahead = tuning(r.target.name).rows_ahead
-    for k in r.rows if ahead else ():
+    if ahead:
+        fetch(r, b, {k: b.at(at[k], b.mul(strides[k], str(ahead))) for k in r.rows}, count)
+
+
+def fetch(r: Reduce, b: Function, at: dict[int, str], count: str) -> None:
+    """Prefetch so many elements of each operand."""
+    for k in r.rows:
         operand = r.parfor.operands[k]
         if operand.role == "in" and operand.access == "u":
-            further = b.at(at[k], b.mul(strides[k], str(ahead)))
             length = b.mul(count, str(PLAIN[operand.dtype].itemsize))
             with b.loop("0", length, str(LINE)) as (offset, _):
-                b.prefetch(b.at(further, offset), SECOND_LEVEL)
+                b.prefetch(b.at(at[k], offset), SECOND_LEVEL)
 
 
 @contextmanager

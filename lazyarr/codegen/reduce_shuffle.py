@@ -61,10 +61,10 @@ def packed_pieces(
             for e, v in ((t, vector), ("i1", mask))
         )
         row = bits_of(b, flags, n)
-        yield f"<{n} x {t}>", _shuffled(b, s, size, piece, row), ones(b, row)
+        yield f"<{n} x {t}>", shuffled(b, s, size, piece, row), ones(b, row)
 
 
-def _shuffled(b: Function, s: Shuffle, size: int, piece: str, row: str) -> str:
+def shuffled(b: Function, s: Shuffle, size: int, piece: str, row: str) -> str:
     """A piece with its kept lanes first."""
     n, t = s.lanes, f"<{s.units} x i{8 * s.unit}>"
     given, used = f"<{n} x i{8 * size}>", n * size // s.unit

@@ -54,6 +54,7 @@ Places of words are in bytes from the words that hold them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from lazyarr.codegen.abi import Layout
@@ -190,9 +191,24 @@ def _rows(target: Target) -> str:
     with b.loop(first, end) as (each, _):
         across = b.op(f"udiv i64 {each}, {blocks}")
         block = b.op(f"sub i64 {each}, {b.mul(across, blocks)}")
-        with b.loop("0", b.word("%words", PARTS)) as (number, _):
+        with (
+            b.loop("0", b.word("%words", PARTS)) as (number, _),
+            b.when(_all(b, _reached(b, _part(b, number), block))),
+        ):
             _run(b, number, block, across, own, slot, "true", Stretch("0", "0", "0", "0", "false"))
     return b.text()
+
+
+def _reached(b: Function, part: str, block: str) -> list[str]:
+    """Has a kernel rows in a block?"""
+    return [
+        b.op(f"icmp sge i64 {block}, {b.word(part, BEGIN)}"),
+        b.op(f"icmp slt i64 {block}, {b.word(part, END)}"),
+    ]
+
+
+def _all(b: Function, conditions: Sequence[str]) -> str:
+    return reduce(lambda x, y: b.op(f"and i1 {x}, {y}"), conditions)
 
 
 def _strips(target: Target) -> str:
@@ -233,11 +249,10 @@ def _turns(b: Function, which: str, stretch: Stretch, begin: str, end: str) -> N
         low, high = stretch.bounds(b, lag, b.word(part, FRONT))
         within = [
             b.op(f"icmp sge i64 {block}, {low}"), b.op(f"icmp slt i64 {block}, {high}"),
-            b.op(f"icmp sge i64 {block}, {b.word(part, BEGIN)}"),
-            b.op(f"icmp slt i64 {block}, {b.word(part, END)}"),
+            *_reached(b, part, block),
             b.op(f"icmp sge i64 {turn}, {b.word(done, 0)}"), b.op(f"icmp eq i64 {_stopped(b)}, 0"),
         ]  # fmt: skip
-        with b.when(reduce(lambda x, y: b.op(f"and i1 {x}, {y}"), within)):
+        with b.when(_all(b, within)):
             _run(b, number, block, "0", own, here, "false", stretch)
             b.put(done, 0, "i64", b.add(turn, "1"))
 

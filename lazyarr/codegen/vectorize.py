@@ -62,11 +62,11 @@ def vectorizable(loop: Loop) -> bool:
     return not any(isinstance(lane, Store) and lane.ref.access == "z" for lane in loop.body)
 
 
-LONG = 32
+LONG = 24
 """Instructions of a loop from which on the processor's window does not reach far enough into the next rounds:
 they wait for each other, and several vectors abreast do not."""
 
-FUNCTION = 16
+FUNCTION = 12
 """As many instructions, at least, is a function of NumPy's that is written into the loop."""
 
 

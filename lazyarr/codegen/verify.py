@@ -92,8 +92,8 @@ class Checker:
             for k in range(len(self.kernel.slots)):
                 self.slot_fits(k)
         self.statements(self.kernel.body)
-        if self.kernel.jam is not None:
-            self.jam(self.kernel.jam)
+        for how in self.kernel.jams:
+            self.jam(how)
         outputs = {k for k, operand in enumerate(self.kernel.operands) if operand.role != "in"}
         require(self.written == outputs, f"operands {sorted(outputs - self.written)} are never stored")
 

@@ -181,8 +181,8 @@ class Chunks:
             address(logs), address(records), chunks == 1, _mask(), *params,
         ])  # fmt: skip
         COUNT.loop_blocks += 1
-        polls.append(poll)
         try:
+            polls.append(poll)
             at = words.buffer_info()[0]
             began = time.perf_counter_ns()
             if chunks == 1:
@@ -196,9 +196,10 @@ class Chunks:
         finally:
             polls.pop()
             _logs.append(logs)
-            release_signals(held)
-        if poll is not None and poll.raised is not None:
-            raise poll.raised
+            if poll is not None:
+                poll.end()
+            else:
+                release_signals(held)
         if words[Words.STATUS]:
             return Ran(why=self.stops[words[Words.STATUS] - 1][0])
         if words[Words.FLAGS]:

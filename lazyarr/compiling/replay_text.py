@@ -22,7 +22,7 @@ from lazyarr.nodes_ir import Making, Word, alike, leaf, whole
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, TYPE, VALUE
 from lazyarr.sight_looks import Sighted
 from lazyarr.sight_rows import Also, Row
-from lazyarr.sight_text import LAUNCHING, begin, timed
+from lazyarr.sight_text import LAUNCHING, begin, signalled, timed
 from lazyarr.walk_ir import MISSING
 
 
@@ -134,6 +134,10 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
         let_go()
         f.give(f.held(false))
     f.within("@count", f.get(launch), row, ran, took)
+    with f.when("ne", signalled(f), 0):
+        f.on(Word.DECREF, took)
+        let_go()
+        f.give(0)
     warming = f.variable(0)
     with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
         f.set(warming, f.held(f.load(row, 8 * Row.NUMBER)))

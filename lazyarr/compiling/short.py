@@ -213,6 +213,8 @@ class Short:
         if (self.row is not None and filled != self._filled) or self._seen % LOOKED == SETTLED:
             with LOCK:                          # no other thread's call goes by the row of before meanwhile
                 found = SWIFT.code.row(self) if filled else None
+                if SWIFT.code.busy():           # (a signal's handler, within a call that may go by the row)
+                    return
                 if found is not None or filled != self._filled:
                     self.row, self._refers = found or (None, None)
                     self._filled = filled

@@ -68,10 +68,12 @@ class Code:
 
     def row(self, short: Short) -> tuple[numpy.ndarray, Rows] | None:
         """What `row_of` says, and room for the launches of the row; nothing while a call is under way."""
-        found = None if self.given.words[Also.BUSY] else row_of(short)
-        if found is not None:
-            self.given.widen(found[1].scratch)
-        return found
+        found = None if self.busy() else row_of(short)
+        return found if found is not None and self.given.widen(found[1].scratch) else None
+
+    def busy(self) -> bool:
+        """Is a call under way?  Its row stays."""
+        return bool(self.given.words[Also.BUSY])
 
 
 def rest(left: tuple[Any, int, int, int, int, int]) -> None:

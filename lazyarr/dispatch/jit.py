@@ -33,7 +33,7 @@ from lazyarr.dispatch.levels import (
     host_levels,
     usable_levels,
 )
-from lazyarr.dispatch.llvm import binding, loading, lock, version
+from lazyarr.dispatch.llvm import binding, loading, version, within
 from lazyarr.numpy_loops import loop_at
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
@@ -268,7 +268,7 @@ def body_for(ir: str, target: Target, opt: int = 0) -> bytes:
 
 def use_all_machines() -> None:
     """Have LLVM generate code for other machines, too."""
-    with lock:
+    with within():
         llvm = binding()
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
@@ -306,7 +306,7 @@ def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> image.Loaded:
     absent = [name for name in needed if image.function(name) is None]
     if absent:
         raise RuntimeError(f"code needs functions that this process lacks: {', '.join(absent)}")
-    with lock:
+    with within():
         for name, address in ((name, loop_at(name)) for name in needed):
             if address is not None:     # (no function that a process has by name)
                 binding().add_symbol(name, address)
@@ -318,19 +318,19 @@ def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> image.Loaded:
 
 def compile_object(ir: str, target: Target, opt: int = 0) -> bytes:
     """The object file that a module of IR becomes; see `load`."""
-    with lock:
+    with within():
         return _compile_object(ir, _machine(target, opt))
 
 
 def as_read(ir: str, target: Target) -> str:
     """A module of IR as LLVM has it, to be read: what its code generator gets."""
-    with lock:
+    with within():
         return str(_module(ir, _machine(target, 0)))
 
 
 def assembly(ir: str, target: Target, opt: int = 0) -> str:
     """The assembly that a module of IR becomes, to be read; see `load`."""
-    with lock:
+    with within():
         machine = _machine(target, opt)
         return str(machine.generator.emit_assembly(_module(ir, machine)))
 

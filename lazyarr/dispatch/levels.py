@@ -16,7 +16,7 @@ from lazyarr import cpu_choice, cpu_features
 from lazyarr.config import cpu_key, current
 from lazyarr.cpu_choice import Choice, Selection
 from lazyarr.cpu_features import FEATURES, MACHINE, feature_string, of_the_system, whole
-from lazyarr.dispatch.llvm import binding, lock
+from lazyarr.dispatch.llvm import binding, within
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
 
@@ -54,7 +54,7 @@ def host_features() -> frozenset[str]:
 @cache
 def llvm_features() -> frozenset[str]:
     """The same as LLVM finds them; empty where it does not look."""
-    with lock, suppress(RuntimeError):
+    with within(), suppress(RuntimeError):
         features = binding().get_host_cpu_features()
         return whole(f.name for f in FEATURES if features.get(f.llvm))
     return frozenset()
@@ -63,7 +63,7 @@ def llvm_features() -> frozenset[str]:
 @cache
 def denied_by_llvm() -> frozenset[str]:
     """The features that LLVM looks for, and does not find here; on some machines it looks for few."""
-    with lock, suppress(RuntimeError):
+    with within(), suppress(RuntimeError):
         features = binding().get_host_cpu_features()
         return frozenset(f.name for f in FEATURES if features.get(f.llvm) is False)
     return frozenset()

@@ -19,7 +19,7 @@ from lazyarr.cpu_features import FEATURE, LEVELS, features_of, here, of_the_syst
 from lazyarr.dispatch import cache as disk
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME, denied_by_llvm, llvm_features, missing, selection
-from lazyarr.dispatch.llvm import binding, lock, version
+from lazyarr.dispatch.llvm import binding, version, within
 from lazyarr.op_targets import built, read
 from lazyarr.ops import OPS, PYTHONS, SHARED
 from lazyarr.records import NamedTuple
@@ -96,7 +96,7 @@ def _statements() -> dict[str, list[str]]:
 
 
 def _make() -> Manifest:
-    with lock:
+    with within():
         llvm = binding()
         known = frozenset(llvm.get_host_cpu_features() if here() == "x86_64" else ())   # elsewhere not all
         names = ".".join(map(str, llvm.llvm_version_info)), str(llvm.get_process_triple())

@@ -6,7 +6,6 @@ In:  groups, what they touch, how far they lag (`rows` decides).   Out: `Chain`,
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Sequence
 from dataclasses import field
 
@@ -21,30 +20,47 @@ Placed = tuple[int, Touch, int]
 """Which group of a chain, a touch of it, and the axis along which its rows lie."""
 
 
+class Latest(NamedTuple):
+    """A touch of a chain."""
+
+    lag: int
+    front: int
+    """Of its group (`Chain`)."""
+    touch: Touch
+    axis: int
+    """Along which its rows lie."""
+    beyond: bool
+    """Is it of a row by itself before the first row, or after the last?"""
+
+    def after(self, other: Latest) -> Latest:
+        """Of two touches of the same bytes, as if all that comes later came after both."""
+        return self._replace(lag=max(self.lag, other.lag), front=max(self.front, other.front))
+
+
 class Buffers(NamedTuple):
     """The touches of a chain by buffer (id of the key)."""
 
     touched: dict[int, list[Placed]]
     written: dict[int, list[Placed]]
     """Those that write."""
-    latest: dict[int, dict[tuple[object, ...], tuple[Placed, bool]]]
-    """All of them again, with the lag of the group in the place of its number, and whether they are of a row
-    by itself before the first row or after the last; of those of the same bytes, which sweeps touch again and
-    again, the last one."""
+    latest: dict[int, dict[tuple[object, ...], Latest]]
+    """All of them again; of those of the same bytes, which sweeps touch again and again, the last one."""
 
-    def enter(self, at: int, axis: int, touches: Sequence[Touch], lag: int, outside: bool) -> None:
+    def enter(
+        self, at: int, axis: int, touches: Sequence[Touch], lag: int, front: int, outside: bool
+    ) -> None:
         """What the group `at` touches; does it begin `outside` the rows of the first?"""
         for t in touches:
             key, placed = id(t.key), (at, t, axis)
             beyond = outside and t.shape[axis] == 1
             where = (t.like, axis, beyond) if t.like else (*t[2:], axis, beyond)
+            one = Latest(lag, front, t, axis, beyond)
             if key not in self.touched:
-                self.touched[key], self.latest[key] = [placed], {where: ((lag, t, axis), beyond)}
+                self.touched[key], self.latest[key] = [placed], {where: one}
             else:
                 self.touched[key].append(placed)
-                latest = self.latest[key]
-                if where not in latest or latest[where][0][0] <= lag:
-                    latest[where] = (lag, t, axis), beyond
+                before = self.latest[key].get(where)
+                self.latest[key][where] = one if before is None else one.after(before)
             if t.writes:
                 self.written.setdefault(key, []).append(placed)
 
@@ -64,6 +80,9 @@ class Chain:
     lags: list[int] = field(default_factory=list)
     """How many blocks each group runs behind the first: what it reads or overwrites, others write or read
     in rows nearby."""
+    fronts: list[int] = field(default_factory=list)
+    """How many blocks more than it lags each group leaves out where a strip begins (`codegen.rows_shell`):
+    what it reads or overwrites, groups with no less lag write or read in rows before."""
     reach: int = 0
     """How many rows away that is, at most: so many a block must have."""
     starts: list[int] = field(default_factory=list)
@@ -91,7 +110,8 @@ class Chain:
         found = self._buffers
         if found is None:
             found = self._buffers = Buffers({}, {}, {})
-            for at, each in enumerate(zip(self.axes, self.touches, self.lags, strict=True)):
+            placed = zip(self.axes, self.touches, self.lags, self.fronts, strict=True)
+            for at, each in enumerate(placed):
                 found.enter(at, *each, self._outside(at))
         return found
 
@@ -99,7 +119,7 @@ class Chain:
         return not 0 <= self.starts[at] < self.extent
 
     def add(
-        self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0
+        self, group: Group, axis: int, touches: list[Touch], lag: int = 0, start: int = 0, front: int = 0
     ) -> Chain:
         """One more group."""
         at = len(self.groups)
@@ -107,17 +127,19 @@ class Chain:
         self.axes.append(axis)
         self.touches.append(touches)
         self.lags.append(lag)
+        self.fronts.append(front)
         self.starts.append(start)
         self.folds = self.folds or group.fold is not None
         if self._buffers is not None:
-            self._buffers.enter(at, axis, touches, lag, self._outside(at))
+            self._buffers.enter(at, axis, touches, lag, front, self._outside(at))
         return self
 
     def in_blocks(self, rows: int) -> Chain:
         """The same, of which so many rows run together."""
         return Chain(
-            self.groups, self.axes, self.touches, self.extent, rows, self.lags, self.reach, self.starts,
-            self.folds, self.leading, self.flat, self.like, self.levels, self.outer, self._buffers,
+            self.groups, self.axes, self.touches, self.extent, rows, self.lags, self.fronts, self.reach,
+            self.starts, self.folds, self.leading, self.flat, self.like, self.levels, self.outer,
+            self._buffers,
         )  # fmt: skip
 
     def span(self, k: int) -> set[int]:
@@ -156,26 +178,35 @@ class Chain:
 
     @property
     def lagging(self) -> bool:
-        """Do groups run behind others?"""
-        return any(self.lags)
+        """Do groups follow others in the order of blocks?"""
+        return any(self.lags) or any(self.fronts)
 
-    def window(self, most: int = sys.maxsize, first: int = 0) -> int:
+    def window(self) -> int:
         """Bytes of a row of each buffer, as often as there are blocks between the first of the groups that
-        touches it and the last; of the groups up to so many, without the first ones."""
-        seen: dict[int, tuple[int, int, int]] = {}
+        touches it and the last."""
+        return self.windows()[-1]
+
+    def windows(self, first: int = 0) -> list[int]:
+        """The same of the groups up to so many, from none to all, without so many first ones."""
+        found, total, seen = [0] * (first + 1), 0, dict[int, tuple[int, int, int]]()
         placed = zip(self.axes, self.touches, self.lags, strict=True)
-        for axis, touches, lag in itertools.islice(placed, first, most):
+        for axis, touches, lag in itertools.islice(placed, first, None):
             for t in touches:
-                row, first, last = seen.get(id(t.key), (0, lag, lag))
-                seen[id(t.key)] = max(row, t.row_bytes(axis)), min(first, lag), max(last, lag)
-        return sum(row * (last - first + 1) for row, first, last in seen.values())
+                row, least, most = seen.get(id(t.key), (0, lag, lag))
+                total -= row * (most - least + 1)
+                row, least, most = max(row, t.row_bytes(axis)), min(least, lag), max(most, lag)
+                total += row * (most - least + 1)
+                seen[id(t.key)] = row, least, most
+            found.append(total)
+        return found
 
     def part(self, n: int) -> Chain:
         """The first groups."""
         found = Chain([], [], [], self.extent, reach=self.reach, leading=self.leading, flat=self.flat)
         found.like = None if self.like is None else (self.like, n)
         for k in range(n):
-            found.add(self.groups[k], self.axes[k], self.touches[k], self.lags[k], self.starts[k])
+            placed = self.axes[k], self.touches[k], self.lags[k], self.starts[k], self.fronts[k]
+            found.add(self.groups[k], *placed)
         return found
 
     def rows(self, k: int) -> int:
@@ -187,9 +218,13 @@ class Chain:
         shape, axis = self.touches[k][0].shape, self.axes[k]
         return (*shape[:axis], rows, *shape[axis + 1 :])
 
+    def placed(self, k: int) -> tuple[int, int]:
+        """At which of the first group's rows a group begins, and how many it has."""
+        return self.starts[k], self.rows(k)
+
     def standard(self, k: int) -> bool:
         """Has a group the rows of the first one?"""
-        return self.starts[k] == 0 and self.rows(k) == self.extent
+        return self.placed(k) == (0, self.extent)
 
     @property
     def numbers(self) -> list[int]:

@@ -49,23 +49,6 @@ def space(node: Expr) -> tuple[int, ...]:
 
 TOO_FEW = "too few elements for a kernel"
 
-THIN = 16
-"""What an edge writes is one part in so many of the array, at most."""
-
-
-def is_edge(node: Expr, memory: Memory) -> bool:
-    """Does it copy a few elements within an array, as a program does with borders between sweeps?
-
-    Such a node has a group to itself, which may run with the sweeps."""
-    old, region = node.old, node.region
-    if old is None or old.op is None or region is None or region.nbytes * THIN > node.nbytes:
-        return False
-    if node.masked or not isinstance(node.op, Map) or not region.size:
-        return False
-    key = memory.key(node)
-    return all(isinstance(i, Read) and memory.key(i.expr) is key for i in node.inputs)
-
-
 def written(node: Expr, region: numpy.ndarray) -> numpy.ndarray:
     """The bytes of which a node writes some, where the loops of its group see its region so."""
     return anywhere(region_of(node)) if isinstance(node.op, Scatter) else region
@@ -174,8 +157,8 @@ class Group:
     """The axis along which nodes of it scan: its space stays as it is, and elements go in order there."""
     scatters: bool = False
     """It writes to positions: its space stays as it is, and elements go in C order where that matters."""
-    edge: bool = False
-    """Its one node is an edge (`is_edge`)."""
+    edge: int = 0
+    """Serial of the write, if it is one to a border (`edges`)."""
     unit: Unit | None = None
     """It runs as several loop nests, and nothing joins it (`boxes`)."""
     usual: bool = False

@@ -79,8 +79,9 @@ def led(
 def in_rows(chain: Chain, before: int, rows: int) -> Chain:
     """Groups that begin so many rows before the first of a chain that has so many."""
     found = Chain([], [], [], rows)
-    for group, axis, touches in zip(chain.groups, chain.axes, chain.touches, strict=True):
-        found.add(group, axis, [_moved(t, before * t.strides[axis]) for t in touches], 0, -before)
+    placed = zip(chain.groups, chain.axes, chain.touches, chain.starts, strict=True)
+    for group, axis, touches, start in placed:
+        found.add(group, axis, [_moved(t, before * t.strides[axis]) for t in touches], 0, start - before)
     found.leading = len(found.groups)
     return found
 

@@ -43,12 +43,22 @@ class Sweep:
         self.reads += other.reads
         self.writes |= other.writes
 
-    def is_next(self, stores: Sequence[Access], memory: Memory) -> bool:
-        """Does it read parts of a buffer that overlap, where one of these writes?  Or does one write to a
-        buffer that this one writes to, as the sweep before the last one does where they take turns?"""
+    def only(self) -> Expr | None:
+        """The write, if it is one."""
+        sweep = self.whole()
+        return next(iter(sweep.writes.values())) if len(sweep.writes) == 1 else None
+
+    def whole(self) -> Sweep:
+        """What it has become a part of."""
         sweep = self
         while sweep.into is not None:
             sweep = sweep.into
+        return sweep
+
+    def is_next(self, stores: Sequence[Access], memory: Memory) -> bool:
+        """Does it read parts of a buffer that overlap, where one of these writes?  Or does one write to a
+        buffer that this one writes to, as the sweep before the last one does where they take turns?"""
+        sweep = self.whole()
         found = sweep.beside
         if found is None:
             found = sweep.beside = {}
@@ -63,9 +73,13 @@ class Sweep:
             key = id(store.key)
             if key in found and found[key] is None:
                 return True
-            if key in sweep.into_buffers and store.value.serial not in sweep.writes:
+            if key in sweep.into_buffers and not sweep._goes_on(store.value):
                 return True
         return False
+
+    def _goes_on(self, value: Expr) -> bool:
+        """Is that one of the writes, or what one of them changes?"""
+        return value.serial in self.writes or any(write.old is value for write in self.writes.values())
 
 
 def sweeps_of(nodes: Sequence[Expr], asked: Asked) -> dict[int, Sweep]:

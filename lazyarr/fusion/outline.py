@@ -24,6 +24,8 @@ class Barred:
     """They join no group through a view."""
     alone: set[int] = field(default_factory=set)
     """They share no group."""
+    edges: bool = False
+    """What fills borders, or is computed for them, is like all else (`edges`)."""
 
     def __len__(self) -> int:
         return len(self.unlike) + len(self.apart) + len(self.alone)
@@ -43,11 +45,13 @@ class Outline(NamedTuple):
     apart: tuple[int, ...]
     alone: tuple[int, ...]
     """Which nodes were barred (`Barred`)."""
+    edges: bool
+    """Borders are like all else."""
 
     def barred(self, nodes: Sequence[Expr]) -> Barred:
         return Barred(
             {nodes[k].serial: why for k, why in self.unlike}, {nodes[k].serial for k in self.apart},
-            {nodes[k].serial for k in self.alone},
+            {nodes[k].serial for k in self.alone}, self.edges,
         )  # fmt: skip
 
 
@@ -61,4 +65,5 @@ def outline(nodes: Sequence[Expr], groups: Sequence[Group], barred: Barred, look
         tuple([places[n.serial] for n in nodes]), look_back,
         tuple([(number[serial], why) for serial, why in barred.unlike.items()]),
         tuple(map(number.__getitem__, barred.apart)), tuple(map(number.__getitem__, barred.alone)),
+        barred.edges,
     )  # fmt: skip

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import repeat
@@ -43,6 +43,7 @@ from lazyarr.expr import (
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.boxes import Unit
 from lazyarr.fusion.conflict import conflict, leader, own_conflict
+from lazyarr.fusion.edges import copies, edges
 from lazyarr.fusion.forms import Forms, Refuse
 from lazyarr.fusion.group import (
     TOO_FEW,
@@ -52,7 +53,6 @@ from lazyarr.fusion.group import (
     Loads,
     Placed,
     Refusal,
-    is_edge,
     loop_inputs,
     makes,
     memory_reads,
@@ -104,6 +104,8 @@ class Partition:
     """Which of them do, filled in likewise."""
     again: bool = False
     """Some groups compute what others do."""
+    edges: frozenset[int] = frozenset()
+    """The writes to borders that are not copied within an array (`edges`), by serial."""
 
 
 def partition(
@@ -123,10 +125,12 @@ def partition(
     on = current.parallel
     tokens.tell(nodes)
     apart = len(barred) or memory.turns or switches.OFF
-    usual = look_back > 0 and {"fusion", "reduction"} <= on and not apart
+    sweeps = sweeps_of(nodes, asked)
+    edge_of = {} if barred.edges or look_back == ALONE else edges(nodes, sweeps)
+    usual = look_back > 0 and {"fusion", "reduction"} <= on and not apart and not edge_of
     terms = Terms(
         asked, Forms(refuse, tokens, memory), memory, barred, look_back,
-        "fusion" in on, "reduction" in on, not is_off("views"), places, usual, sweeps_of(nodes, asked),
+        "fusion" in on, "reduction" in on, not is_off("views"), places, usual, sweeps, edge_of,
     )  # fmt: skip
     return _attempt(nodes, terms, order)
 
@@ -152,6 +156,8 @@ class Terms(NamedTuple):
     """Nothing of all this keeps nodes apart."""
     sweeps: dict[int, Sweep]
     """By serial of a node, which writes it is computed for alone."""
+    edges: Mapping[int, int]
+    """By serial of a node, the write to a border that it is part of (`edges`)."""
 
 
 def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | None) -> Partition:
@@ -197,7 +203,7 @@ def _attempt(nodes: list[Expr], terms: Terms, order: Sequence[Expr | Unit] | Non
         if group.unit is not None:
             stored -= group.unit.through
     stored.update(g.unit.fed.serial for g in groups if g.unit is not None and g.unit.fed is not None)
-    return Partition(groups, stored, epoch)
+    return Partition(groups, stored, epoch, edges=frozenset(terms.edges.values()))
 
 
 def _passes_on(node: Expr, placed: Placed, group: Group, passing: set[int]) -> bool:
@@ -285,17 +291,17 @@ def _place(
     if old is not None and old.op is not None and old.epoch == epoch and old.index > floor:
         floor = old.index
     maker = floor                               # (the last group that makes what it needs)
+    edge = terms.edges.get(node.serial, 0) if terms.edges else 0
     if old is None:
-        edge = False
         if known is None and 0 <= floor < last and len(groups[floor].nodes) < MAX_NODES:
             loads = _usual(node, shape, plain, groups[floor], epoch, True)
             if loads is not None:
                 return groups[floor], plain, loads
     else:
         floor = max(floor, last_reader.get(id(key), -1))
-        edge = old.op is not None and is_edge(node, memory)
-        if edge and own is TOO_FEW:
-            own = None
+        edge = edge or (node.serial if copies(node, memory) else 0)
+    if edge and own is TOO_FEW:
+        own = None
     unlike = terms.barred.unlike
     why = (unlike.get(node.serial) if unlike else None) or own
     if why is None and old is not None:
@@ -386,7 +392,7 @@ def _known(groups: list[Group], known: int, floor: int) -> list[Group]:
 
 
 def _join(
-    node: Expr, shape: tuple[int, ...], plain: Placed, edge: bool, link: Link | None, group: Group,
+    node: Expr, shape: tuple[int, ...], plain: Placed, edge: int, link: Link | None, group: Group,
     epoch: int, terms: Terms,
 ) -> Joined | str:
     """How the group's loops see a node that joins it, or why it cannot.
@@ -405,8 +411,8 @@ def _join(
         return "it is part of the next sweep, which reads elements beside those written here"
     if group.unit is not None:
         return "the group runs as several loop nests, which read through what was joined"
-    if edge or group.edge:
-        return "a few elements are copied within an array, which may run with what sweeps over it"
+    if edge != group.edge:
+        return "a few elements of a border are written, which may run with what sweeps over the array"
     alone = terms.barred.alone
     if alone and any(n.serial in alone for n in (node, *group.nodes)):
         return "random numbers are drawn in the order of their stream, many at a time"

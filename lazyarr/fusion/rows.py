@@ -97,7 +97,7 @@ def chains(
                 found.chains.append(best)
         tried = None
         if group is not None:
-            if one is not None and one.kind.opens and one.keys:
+            if one is not None and not one.group.edge and one.kind.opens and one.keys:
                 tried = Tried.of(one, first)
             at += 1
     return found
@@ -168,7 +168,7 @@ class Kinds:
         if structure is None:
             kind = self._kind(group, made)
         else:
-            of = id(structure), group.edge
+            of = id(structure), bool(group.edge)
             found = self.known.get(of)
             kind = self.known[of] = self._kind(group, made) if found is None else found
         return Begun(group, kind, values, keys)
@@ -176,7 +176,7 @@ class Kinds:
     def _kind(self, group: Group, made: Sequence[Expr]) -> Kind:
         places = self._places(group, made)
         folded = None if group.fold is None else group.fold.op.axes     # type: ignore[union-attr]
-        said = folded, group.scan, group.edge, group.shape, *[place[-1] for place in places]
+        said = folded, group.scan, bool(group.edge), group.shape, *[place[-1] for place in places]
         number = self.numbers.setdefault(said, len(self.numbers))
         opens, (strides, anywhere) = open_axes(group), ([p[1] for p in places], [p[5] for p in places])
         flat = [] if len(opens) < 2 or group.edge or any(anywhere) else flats(group.shape, opens, strides)
@@ -253,10 +253,10 @@ class Tried:
         where = found._where(one)
         stage = first.after.get(where)
         if stage is None:
-            ways = [Way(k, d, 0, 0, 0) for k, d in enumerate(one.kind.opens)]
+            ways = [Way(k, d, 0, 0, 0, 0) for k, d in enumerate(one.kind.opens)]
             # (Of all axes as one, rows would be elements.)
             several = (f for f in one.kind.flats if f.shape[f.axis] < math.prod(f.shape))
-            ways += [Way(k, f.axis, 0, 0, 0, flat=f) for k, f in enumerate(several, len(ways))]
+            ways += [Way(k, f.axis, 0, 0, 0, 0, flat=f) for k, f in enumerate(several, len(ways))]
             stage = first.after[where] = Stage(first, ways)
         assert isinstance(stage, Stage)
         found.stage = stage
@@ -351,14 +351,18 @@ def _fitness(chain: Chain, room: int) -> int:
 def _levels(chains: Sequence[Chain], best: int) -> list[int]:
     """Which chains' rows lie along different axes in all groups, those with the longest way from row to row
     first: that one and others, where rows lie along several axes before those where they lie along one."""
-    if chains[best].lagging or len(chains) == 1:
+    fit = [
+        k for k, chain in enumerate(chains)
+        if not chain.lagging and all(map(chain.standard, range(len(chain.groups))))
+    ]
+    if best not in fit or len(fit) == 1:        # (a row of one group is no row of another)
         return []
     found = [best]
-    for k in sorted(range(len(chains)), key=lambda k: -chains[k].flat):
+    for k in sorted(fit, key=lambda k: -chains[k].flat):
         mine, places = chains[k], range(len(chains[k].groups))
-        if k != best and not mine.lagging and all(map(mine.standard, places)) and all(
+        if k != best and all(
             mine.span(at).isdisjoint(chains[other].span(at)) for other in found for at in places
-        ):  # fmt: skip
+        ):
             found.append(k)
     return sorted(found, key=lambda k: -chains[k].stride())
 
@@ -388,7 +392,7 @@ def _longer(tried: list[Chain], one: Begun, stage: Stage) -> list[Chain]:
         if way.before is not None:
             chain = tried[way.chain] = in_rows(chain, way.before, mine[0].shape[way.axis])
         chain.reach = max(chain.reach, way.apart)
-        chain.add(one.group, way.axis, mine, way.lag, way.start)
+        chain.add(one.group, way.axis, mine, way.lag, way.start, way.front)
     return [tried[way.chain] for way in stage.ways]
 
 
@@ -420,8 +424,8 @@ def _cut(chain: Chain, last: Last, room: int) -> int:
     every = len(chain.groups)
     if not chain.lagging:
         return every
-    windows = ((n, chain.window(n, chain.leading)) for n in range(every, 2, -1))
-    fits = next((n for n, window in windows if window * max(1, chain.reach) <= room), 2)
+    windows = chain.windows(chain.leading)
+    fits = next((n for n in range(every, 2, -1) if windows[n] * max(1, chain.reach) <= room), 2)
     if fits == every < MOST:
         return every
     passing, numbers = [0] * (every + 2), chain.numbers

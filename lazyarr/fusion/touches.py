@@ -100,8 +100,9 @@ def narrowed(t: Touch, shape: Extents) -> Touch:
     return t._replace(shape=shape, like=like(shape, *t[3:8])[-1])
 
 
-def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
-    """How far apart rows of two accesses of one buffer may be that touch the same bytes, at most.
+def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> tuple[int, int] | None:
+    """How many rows further on those of `a` are, at least and at most, that touch the same bytes of one
+    buffer as a row of `b`; below 0 they are before it.
 
     None where that is not known: rows that are not contiguous, or lie in another order."""
     stride = a.strides[axis_a]
@@ -113,7 +114,10 @@ def rows_apart(a: Touch, axis_a: int, b: Touch, axis_b: int) -> int | None:
     if repeats or repeats_b:
         return None
     apart = b.offset - a.offset
-    return max(0, -(-max(apart + high_b - low, high - apart - low_b) // abs(stride)) - 1)
+    most, least = apart + high_b - low, apart + low_b - high        # (neither of them is reached)
+    if stride < 0:
+        most, least = -least, -most
+    return least // abs(stride) + 1, -(-most // abs(stride)) - 1
 
 
 def in_step(a: Touch, axis_a: int, b: Touch, axis_b: int) -> bool:
@@ -154,6 +158,8 @@ def _in_step(
     low, high, repeats = _window(shape, strides, itemsize, axis, period)
     low_b, high_b, repeats_b = _window(shape_b, strides_b, itemsize_b, axis_b, period)
     if repeats or repeats_b:
+        if shape[axis] != shape_b[axis_b]:
+            return False
         apart = (apart + period // 2) % period - period // 2
     return max(high, apart + high_b) - min(low, apart + low_b) <= abs(stride)
 

@@ -75,9 +75,51 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> Turns
 
     How many have one new buffer, `fits` says; and they are no more than so many `groups`."""
     found = Turns()
+    swept = _swept(nodes, asked, fits, groups)
+    for array in swept:
+        note(array.writes[: array.length], 2 * array.most)
+    for together in _together(swept):
+        runs = list(_runs(max(a.sweeps for a in together), min(a.most for a in together)))
+        for array in together:
+            at, length = 0, array.length
+            other: Expr | None = None           # what lies in the other buffer when a run begins
+            for sweeps in runs:
+                mine = min(sweeps, (array.sweeps - at) // 2 * 2)
+                if not mine:
+                    break
+                writes = array.writes[at * length : (at + mine) * length]
+                _enter(found, writes, length, Turn(other, array.margins))
+                other, at = writes[-length - 1], at + mine
+    return found
+
+
+class _Swept(NamedTuple):
+    """An array that several sweeps go over."""
+
+    writes: list[Expr]
+    """From the first one of a sweep on."""
+    length: int
+    """Of a sweep, in writes."""
+    margins: tuple[Margin, ...]
+    most: int
+    """How many pairs of sweeps run together at most."""
+    reads: set[int]
+    """What is swept over and read by a sweep: what its arrays held at first, by identity."""
+    begun: int
+    """What it held itself."""
+
+    @property
+    def sweeps(self) -> int:
+        """How many there are."""
+        return len(self.writes) // self.length
+
+
+def _swept(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> list[_Swept]:
+    """The arrays whose sweeps may take turns."""
+    found = list[_Swept]()
     readers: _Readers | None = None
     written = list(_written(nodes))
-    swept = {id(writes[0].old) for writes in written}
+    bases = {id(writes[0].old) for writes in written}
     for writes in written:
         sweep = _sweep_of(writes, asked)
         if sweep is None:
@@ -97,24 +139,38 @@ def turns(nodes: Sequence[Expr], asked: Asked, fits: Fits, groups: int) -> Turns
         region = writes[at].region
         assert region is not None           # (rows that it leaves out are as many as it reads nearby)
         beside = max(1, (frame.shape[0] - region.shape[0]) // 2)
-        each = _row_bytes(writes[at + length :][:length], swept)
+        rows = _rows(writes[at + length :][:length], bases)
+        each = sum(row << (key in bases) for key, row in rows.items())
         fit = fits(beside * frame.strides[0], frame.shape[0], beside * each, beside, length > 1)
-        most = max(1, min(fit, groups // length) // 2)      # (pairs)
-        note(writes[at : at + length], 2 * most)
-        other: Expr | None = None               # what lies in the other buffer when a run begins
-        while count > 1:
-            pairs = count // 2
-            mine = 2 * -(-pairs // -(-pairs // most))           # (runs of about one length)
-            end = at + mine * length
-            _enter(found, writes[at:end], length, Turn(other, margins))
-            other = writes[end - length - 1]
-            at, count = end, count - mine
+        most = max(1, min(fit, groups // length) // 2)
+        found.append(_Swept(writes[at:], length, margins, most, bases & rows.keys(), id(writes[0].old)))
     return found
 
 
-def _row_bytes(sweep: Sequence[Expr], swept: Collection[int]) -> int:
-    """Bytes of a row of all that one sweep (not the first) reads from memory; twice where that is swept over,
-    too."""
+def _together(swept: Sequence[_Swept]) -> list[list[_Swept]]:
+    """Arrays whose sweeps read one another: their runs end at one place of the program, else those of one
+    would end within the other's."""
+    arrays = {array.begun: array for array in swept}
+    group_of = {begun: [array] for begun, array in arrays.items()}
+    for array in swept:
+        for begun in array.reads & arrays.keys():
+            mine, other = sorted((group_of[array.begun], group_of[begun]), key=len)
+            if mine is not other:
+                other += mine
+                group_of.update(dict.fromkeys((each.begun for each in mine), other))
+    return [*{id(group): group for group in group_of.values()}.values()]
+
+
+def _runs(count: int, most: int) -> Iterator[int]:
+    """So many sweeps as runs of no more pairs than that, of about one length."""
+    while count > 1:
+        pairs = count // 2
+        yield (mine := 2 * -(-pairs // -(-pairs // most)))
+        count -= mine
+
+
+def _rows(sweep: Sequence[Expr], swept: Collection[int]) -> dict[int, int]:
+    """Bytes of a row of all that one sweep (not the first) reads from memory, and of what is swept over."""
     rows: dict[int, int] = {}
     for node in (n for write in sweep for n in below(write)):
         for i in node.inputs:
@@ -124,7 +180,7 @@ def _row_bytes(sweep: Sequence[Expr], swept: Collection[int]) -> int:
                     value = value.old
                 if value.op is None or id(value) in swept:
                     rows[id(value)] = max(rows.get(id(value), 0), abs(i.geo.strides[0]))
-    return sum(row << (key in swept) for key, row in rows.items())
+    return rows
 
 
 def _enter(found: Turns, writes: Sequence[Expr], length: int, first: Turn) -> None:

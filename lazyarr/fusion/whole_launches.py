@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lazyarr.expr import Expr, Read
+from lazyarr.fusion.edges import is_thin
 from lazyarr.fusion.group import region_of
 from lazyarr.fusion.sweeps import LONGEST, below, shifts
 from lazyarr.geometry import elements, same
@@ -68,27 +69,31 @@ class _Swept(NamedTuple):
     """Which one of those given it is."""
     length: int
     """Writes of a sweep."""
+    begun: int
+    """Writes of the last one, of which not all pend so far."""
     writes: list[Expr]
     """The newest first."""
 
     def end(self, sweeps: int) -> int:
         """Up to which write so many of them go, the first ones."""
-        return (self.sweeps - sweeps) * self.length
+        return self.begun + (self.sweeps - sweeps) * self.length
 
 
 def in_launches(writes: Sequence[Expr]) -> list[Expr]:
     """The last writes to some arrays; or some before them, up to which as many sweeps pend as run in whole
     launches, or at least an even number; and what they leave to the next sweep of the youngest."""
     chains, swept = [*map(_chain, writes)], list[_Swept]()
-    launch = least = 1
+    launch = 1
     for at, chain in enumerate(chains):
         length = _length(chain) if len(chain) > 2 else 0        # (of two nothing is left over)
-        pairs = 2 if any(map(shifts, chain[:length])) else 0
-        room = length and (_launches.get(_place(chain[0]), 0) or pairs)
+        room = length and (_launches.get(_place(chain[0]), 0) or _pairs(chain[:length]))
         if room:
-            swept.append(_Swept(len(chain) // length, at, length, chain))
-            launch, least = max(launch, room), max(least, pairs)
-    sweeps = _whole(min((array.sweeps for array in swept), default=0), launch, least)
+            begun = _begun(chain, length)
+            swept.append(_Swept((len(chain) - begun) // length, at, length, begun, chain))
+            launch = max(launch, room)
+    sweeps = _whole(swept, launch)
+    if not swept:
+        return _oldest([chain[_last_whole(chain)] for chain in chains])
     if not sweeps:
         return [*writes]
     ends, others = [*writes], list[Expr]()
@@ -106,9 +111,18 @@ def in_launches(writes: Sequence[Expr]) -> list[Expr]:
     return _oldest([*ends, *others])
 
 
-def _whole(sweeps: int, launch: int, least: int) -> int:
-    """How many of them whole launches have, or at least a multiple of the least number."""
-    return sweeps // launch * launch or sweeps // least * least
+def _whole(swept: Sequence[_Swept], launch: int) -> int:
+    """How many sweeps whole launches have; or at least a number that does not end in place."""
+    sweeps = min((array.sweeps for array in swept), default=0)
+    if sweeps >= launch:                        # (as nearly always: it is not asked what shifts)
+        return sweeps // launch * launch
+    least = max((_pairs(array.writes[: array.length]) for array in swept), default=0) or 1
+    return sweeps // least * least
+
+
+def _pairs(sweep: Sequence[Expr]) -> int:
+    """Two, where sweeps go by twos."""
+    return 2 if any(map(shifts, sweep)) else 0
 
 
 def _back(value: Expr) -> Iterator[Expr]:
@@ -130,6 +144,21 @@ def _length(writes: Sequence[Expr]) -> int:
     for length in range(1, min(LONGEST, len(writes) // 2) + 1):
         if all(map(_alike, writes[:length], writes[length : 2 * length])):
             return length
+    return 0
+
+
+def _begun(writes: Sequence[Expr], length: int) -> int:
+    """How many of the writes, newest first, are of the next sweep, which begins with a large part after
+    borders: 0 where all are of whole ones, or nothing tells which are."""
+    thin = [*map(is_thin, writes[:length])]
+    return next((k for k, at in enumerate(thin) if at and not thin[k - 1]), 0)
+
+
+def _last_whole(writes: Sequence[Expr]) -> int:
+    """Which one, newest first, ends the last whole sweep: the newest where nothing tells."""
+    for length in range(2, min(LONGEST, len(writes) - 1) + 1):
+        if all(map(_alike, writes, writes[length:])):
+            return _begun(writes, length)
     return 0
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 
 from lazyarr.arrays import ndarray
+from lazyarr.awaited import TRIES
 from lazyarr.counters import Counters
 from lazyarr.slot_words import WAITING
 
@@ -31,19 +32,24 @@ ROOM = 200
 
 def wait() -> None:
     """Put the code in place when it pays."""
-    left, writes, begun = PAYS, False, dict(vars(ndarray))
+    left, writes, tries, begun = PAYS, False, TRIES, dict(vars(ndarray))
 
     def hear(calls: int = 1) -> None:
-        nonlocal left, writes
+        nonlocal left, writes, tries
         left -= calls
         if left > 0 or sys.is_finalizing():
             return
-        if not _has_room():
+        if not has_room():
             left = PAYS
         elif begun == vars(ndarray):
-            if not attach(writes):
-                left, writes = WRITING_PAYS - PAYS, True
-                WAITING.append(hear)
+            try:
+                if not attach(writes):
+                    left, writes = WRITING_PAYS - PAYS, True
+            except BaseException:                   # a signal's handler has raised, perhaps
+                left, tries = PAYS, tries - 1
+                if not tries:
+                    WAITING.clear()
+                raise
         else:
             WAITING.clear()                         # methods of somebody else's, which Python calls
 
@@ -57,7 +63,8 @@ def hasten() -> None:
             hear(PAYS + WRITING_PAYS)
 
 
-def _has_room() -> bool:
+def has_room() -> bool:
+    """Are there frames enough left to put code in place?"""
     try:
         sys._getframe(max(0, sys.getrecursionlimit() - ROOM))
     except ValueError:
@@ -67,19 +74,21 @@ def _has_room() -> bool:
 
 def attach(writes: bool = True) -> bool:
     """Put the code in place, unless somebody has begun to; False if it has to be written before, and `writes`
-    does not allow that."""
+    does not allow that, or that was not done."""
     from lazyarr.interrupts import hold_signals, release_signals
 
     held = hold_signals()                           # modules and types are whole when their handlers run
+    there = not WAITING
+    waiting, WAITING[:] = [*WAITING], []
     try:
-        from lazyarr.slots.install import attach as put_in_place
+        if not there:
+            from lazyarr.slots.install import attach as put_in_place
 
-        WAITING.pop()
-        if not put_in_place(writes):
-            return False
-        type.__setattr__(Counters, "eager", vars(Counters)["by_python"])
-    except IndexError:
-        pass
+            there = put_in_place(writes)
+            if there:
+                type.__setattr__(Counters, "eager", vars(Counters)["by_python"])
     finally:
+        if not there:
+            WAITING[:] = waiting
         release_signals(held)
-    return True
+    return there

@@ -1,13 +1,14 @@
 """Attributes of arrays, in machine code.
 
 In:  an array, and a record (`calls`): the attribute's name, and the Python property.   Out: its value.
-Shapes and types every array's geometry knows; views are NumPy's of plain arrays; else the property answers.
+Shapes and types every array's geometry knows, and turned ones; other views are NumPy's of plain arrays; else
+the property answers.
 """
 
 from __future__ import annotations
 
-from lazyarr.object_fields import TYPE
-from lazyarr.slots.assembler import R10, R12, R13, RAX, RBX, RDI, RDX, RSI, Assembler, At
+from lazyarr.object_fields import COMPLEX, DTYPE, TYPE, TYPE_NUMBER
+from lazyarr.slots.assembler import R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, Assembler, At
 from lazyarr.slots.calls import PYTHONS
 from lazyarr.slots.routines import Known, Writer
 
@@ -17,7 +18,7 @@ class Attributes(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.attribute, self.view, self.setter:
+        for write in self.attribute, self.turned, self.view, self.of_complex, self.setter:
             write()
 
     def attribute(self) -> None:
@@ -41,6 +42,37 @@ class Attributes(Writer):
         a.constant(RAX, "property get")
         a.jump_to(RAX)
 
+    def turned(self) -> None:
+        """(array, record): a view of any array, with axes in another order."""
+        a, k = self.asm, self.known
+        a.label("turned")
+        self.compare(At(RDI, TYPE), k.lazy, RAX)
+        a.jump_if("other", "view")
+        self.compare(At(RDI, k.storage), k.none, RAX)
+        a.jump_if("equal", "view")
+        for place in (At(RDI, k.geo), At(RDI, k.storage)):
+            a.compare_number(place, 0)              # it is not whole yet
+            a.jump_if("equal", "view")
+        a.label("turned managed")
+        a.push(RBX, R12, R13)
+        self._of_geometry()
+        a.test(R13)
+        a.jump_if("equal", "turned leave")
+        a.load(R12, At(RBX, k.storage))
+        self.on("Py_IncRef", R12)
+        self._wrap("turned wrap")
+        a.copy(R13, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "turned no view")
+        a.store(At(R13, k.storage), R12)
+        a.constant(R12, k.none)                     # which was there
+        a.label("turned no view")
+        self.on("Py_DecRef", R12)
+        a.label("turned leave")
+        a.copy(RAX, R13)
+        a.pop(R13, R12, RBX)
+        a.leave()
+
     def view(self) -> None:
         """(array, record): a view of a plain array."""
         a, k = self.asm, self.known
@@ -48,29 +80,16 @@ class Attributes(Writer):
         a.copy(R10, RSI)
         self.compare(At(RDI, TYPE), k.lazy, RAX)
         a.jump_if("other", "attribute by Python")
-        self.compare(At(RDI, k.storage), k.none, RAX)
-        a.jump_if("other", "attribute by Python")
-        a.compare_number(At(RDI, k.geo), 0)
+        a.load(RCX, At(RDI, k.geo))
+        a.test(RCX)
         a.jump_if("equal", "attribute by Python")
+        self.compare(At(RDI, k.storage), k.none, RAX)
+        a.jump_if("other", "view of managed")
         a.push(RBX, R12, R13)
-        a.copy(RBX, RDI)
-        a.load(R12, At(RDI, k.geo))
-        a.load(R13, At(R10))
-        self.on("Py_IncRef", R12)
-        a.copy(RDI, R12)
-        a.copy(RSI, R13)
-        self.call("PyObject_GetAttr")
-        a.copy(R13, RAX)
-        self.on("Py_DecRef", R12)
+        self._of_geometry()
         a.compare(R13, R12)
         a.jump_if("equal", "view of nothing")
-        a.copy(RDI, R13)
-        a.load(RSI, At(RBX, k.origin))
-        self.compare(RSI, k.none, RAX)
-        a.jump_if("other", "view wrap")
-        a.copy(RSI, RBX)
-        a.label("view wrap")
-        a.call("wrap")
+        self._wrap("view wrap")
         a.label("view leave")
         a.pop(R13, R12, RBX)
         a.leave()
@@ -79,6 +98,63 @@ class Attributes(Writer):
         self.on("Py_IncRef", RBX)
         a.copy(RAX, RBX)
         a.jump("view leave")
+        a.label("view of managed")
+        a.compare_number(At(RDI, k.storage), 0)
+        a.jump_if("equal", "attribute by Python")
+        a.load(RCX, At(RCX, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), COMPLEX + 1, wide=False)
+        a.jump_if("above", "attribute by Python")
+        a.compare_number(At(RCX, TYPE_NUMBER), COMPLEX, wide=False)
+        a.jump_if("above", "turned managed")
+        a.jump_if("equal", "turned managed")
+        a.push(RBX)
+        a.copy(RBX, RDI)
+        self.call("Py_IncRef")
+        a.copy(RAX, RBX)
+        a.pop(RBX)
+        a.leave()
+
+    def of_complex(self) -> None:
+        """(array, record): a view, if the array is one of complex numbers; of others it is a new array."""
+        a, k = self.asm, self.known
+        a.label("view of complex")
+        self.compare(At(RDI, TYPE), k.lazy, RAX)
+        a.jump_if("other", "view")
+        a.load(RCX, At(RDI, k.geo))
+        a.test(RCX)
+        a.jump_if("equal", "view")
+        a.load(RCX, At(RCX, DTYPE))
+        a.load_int(RCX, At(RCX, TYPE_NUMBER))
+        a.add(RCX, -COMPLEX)
+        a.compare_number(RCX, 1)
+        a.copy(R10, RSI)
+        a.jump_if("above", "attribute by Python")
+        a.jump("view")
+
+    def _of_geometry(self) -> None:
+        """rdi, rsi: an array, a record.   rbx: the array; r12: its geometry; r13: what that has by the name,
+        or zero."""
+        a = self.asm
+        a.copy(RBX, RDI)
+        a.load(R12, At(RBX, self.known.geo))
+        a.load(R13, At(RSI))
+        self.on("Py_IncRef", R12)
+        a.copy(RDI, R12)
+        a.copy(RSI, R13)
+        self.call("PyObject_GetAttr")
+        a.copy(R13, RAX)
+        self.on("Py_DecRef", R12)
+
+    def _wrap(self, label: str) -> None:
+        """rbx: an array; r13: a geometry, which is given away.   rax: a view of the array, or zero."""
+        a = self.asm
+        a.copy(RDI, R13)
+        a.load(RSI, At(RBX, self.known.origin))
+        self.compare(RSI, self.known.none, RAX)
+        a.jump_if("other", label)
+        a.copy(RSI, RBX)
+        a.label(label)
+        a.call("wrap")
 
     def setter(self) -> None:
         """(array, value, record): as the property says."""

@@ -19,7 +19,7 @@ has been done when r11 is asked.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import DIMS, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
+from lazyarr.object_fields import BASE, DIMS, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
 from lazyarr.slots.assembler import (
     R8,
     R10,
@@ -39,6 +39,7 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
+from lazyarr.slots.parts import ANY_SIZE
 from lazyarr.slots.routines import PLACES, Framed, Known
 
 
@@ -49,7 +50,7 @@ class Bodies(Framed):
         super().__init__(asm, known)
         for write in (
             self.binary, self.operator, self.in_place, self.unary, self.length, self.iterate,
-            self.ufunc, self.back, self.answer,
+            self.contains, self.ufunc, self.back, self.answer,
         ):  # fmt: skip
             write()
 
@@ -179,22 +180,82 @@ class Bodies(Framed):
         a.jump_to(R11)
 
     def iterate(self) -> None:
-        """(a): the elements of one axis."""
+        """(a): the elements of one axis; the rows of several, which "row" makes when it is asked."""
         a, k = self.asm, self.known
         a.label("iterate")
-        self.compare(At(RDI, k.storage), k.none, RAX)
-        a.jump_if("other", "iterate before")
         a.load(RAX, At(RDI, k.geo))
         a.test(RAX)
         a.jump_if("equal", "iterate before")
         a.compare_number(At(RAX, NDIM), 1, wide=False)
-        a.jump_if("other", "iterate before")
+        a.jump_if("other", "iterate rows")
         self.is_objects(RAX, RCX)
         a.jump_if("equal", "iterate before")
+        self.compare(At(RDI, k.storage), k.none, RCX)
+        a.jump_if("other", "iterate part")
         a.copy(RDI, RAX)
         a.jump_to(R10)
         a.label("iterate before")
         a.jump_to(R11)
+
+        a.label("iterate rows")
+        a.jump_if("below", "iterate before")
+        self.compare(At(RDI, TYPE), k.lazy, RAX)
+        a.jump_if("other", "iterate before")
+        a.constant(RAX, "PySeqIter_New")
+        a.jump_to(RAX)
+
+        a.label("iterate part")                     # by a window that stays, so it refers to the memory
+        a.push(RBX, R12, R13)
+        for kept, given in ((RBX, RDI), (R12, R10), (R13, R11)):
+            a.copy(kept, given)
+        a.zero(RSI)
+        a.constant(RDX, ANY_SIZE)
+        a.call("window")
+        a.test(RAX)
+        a.jump_if("equal", "iterate no window")
+        a.copy(RBX, RAX)
+        a.load(R13, At(RBX, BASE))
+        a.load(RDI, At(R13, k.memory))
+        a.store(At(RBX, BASE), RDI)
+        self.call("Py_IncRef")
+        self.on("Py_DecRef", R13)
+        a.copy(RDI, RBX)
+        a.call_at(R12)
+        a.copy(R12, RAX)
+        self.on("Py_DecRef", RBX)
+        a.copy(RAX, R12)
+        a.pop(R13, R12, RBX)
+        a.leave()
+        a.label("iterate no window")
+        a.copy(RDI, RBX)
+        a.copy(RAX, R13)
+        a.pop(R13, R12, RBX)
+        a.jump_to(RAX)
+
+    def contains(self) -> None:
+        """(a, scalar): whether it is among the elements; an int."""
+        a = self.asm
+        a.label("contains")
+        self.enter()
+        a.load(RAX, At(RBP, TYPE))
+        a.call("numbers type")
+        a.test(RAX)
+        a.jump_if("equal", "back")
+        self.real(R15, RBX, "look")
+        self.is_objects(R15, RAX)
+        a.jump_if("equal", "contains not")
+        a.copy(RDI, R15)
+        a.copy(RSI, RBP)
+        a.call_at(R13)
+        a.copy(R13, RAX)
+        self.on("Py_DecRef", R15)
+        self.count()
+        a.copy(RAX, R13)
+        self.restore()
+        a.leave()
+        a.label("contains not")
+        self.on("Py_DecRef", R15)
+        a.jump("back")
 
     def ufunc(self) -> None:
         """(ufunc, args, kwargs): of one or two operands and one result; r10 is PyObject_Vectorcall."""

@@ -10,6 +10,8 @@ Each has a record of words, to which its own function points in r10 before it ju
     READ     how many of the first arguments are arrays that it only reads, if that is known (`part_calls`)
     FLAGS    of the windows that it is given instead; or that a call without arguments gives a scalar
     LARGEST  how many elements such a one may have
+    SHAPES   when it asks nothing of a managed array but its geometry (`shapes`)
+    SPECIAL  what else is to be looked at, where arrays are parts (`tables.SPECIAL`)
 
 Where all arguments are plain arrays or such as hold none (numbers, names, types, tuples of those), NumPy's is
 called on the real ones; what comes back is an argument, a view of the first one, a new array, or a scalar.
@@ -45,14 +47,15 @@ from lazyarr.slots.assembler import (
 from lazyarr.slots.routines import Known, Writer
 from lazyarr.slots.tables import OF_NOTHING
 
-NUMPYS, PYTHONS, FIRST, READ, FLAGS, LARGEST = (At(R15, 8 * k) for k in range(6))
+NUMPYS, PYTHONS, FIRST, READ, FLAGS, LARGEST, SHAPES, SPECIAL = (At(R15, 8 * k) for k in range(8))
 
 KEPT = RBX, R12, R13, R14, R15
-GIVEN, AT, LEFT, RESULT, RUN, OWNED = (At(RBP, -8 * (len(KEPT) + k)) for k in range(1, 7))
+GIVEN, AT, LEFT, RESULT, RUN, OWNED, LOCKED = (At(RBP, -8 * (len(KEPT) + k)) for k in range(1, 8))
 """How many arguments there are but the first; two words of loops; what NumPy answered; what calls; a
-sequence that was made of the first argument, or zero."""
+sequence that was made of the first argument, or zero; how the first one is locked, if it is written to, or
+zero."""
 LOCAL = 8 * 7
-"""Bytes of these, and one more word, so that the stack is aligned."""
+"""Bytes of these: the stack is aligned."""
 MOST = 4096
 """Arguments: more are none that NumPy takes."""
 VALUES = 8
@@ -220,6 +223,7 @@ class Calls(Writer):
         a.store(RUN, RAX)
         a.zero(RAX)
         a.store(OWNED, RAX)
+        a.store(LOCKED, RAX)
 
     def _make_room(self) -> None:
         """For rax arguments, the first, and one before it."""
@@ -267,6 +271,17 @@ class Calls(Writer):
         a.load(RAX, RUN)
         a.call_at(RAX)
 
+    def placed(self) -> None:
+        """rax is the next real argument: as many as `LEFT` says are there."""
+        a = self.asm
+        a.load(RCX, LEFT)
+        a.copy(RDX, RCX)
+        a.times_word(RDX)
+        a.increase(RDX, RSP)
+        a.store(At(RDX, VALUES), RAX)
+        a.add(RCX, 1)
+        a.store(LEFT, RCX)
+
     def _as_given(self) -> None:
         """The arguments, as they were given, to where the real ones are."""
         a, label = self.asm, f"given {len(self.asm.code)}"
@@ -299,6 +314,8 @@ class Calls(Writer):
         self.compare(RAX, k.none, RCX)
         a.jump_if("equal", "take done")
         a.load(RAX, At(RAX, TYPE))
+        self.compare(RAX, k.bytes, RCX)
+        a.jump_if("equal", "take done")
         a.call("unwrap scalar")
         a.test(RAX)
         a.jump_if("other", "take done")

@@ -32,11 +32,18 @@ def record(numpys: Any, pythons: Any, *numbers: int) -> int:
 
 
 def words(
-    numpys: Any, pythons: Any, first: int = 0, read: int = 0, flags: int = 0, largest: int = 0
+    numpys: Any,
+    pythons: Any,
+    first: int = 0,
+    read: int = 0,
+    flags: int = 0,
+    largest: int = 0,
+    shapes: int = 0,
+    special: int = 0,
 ) -> bytes:
     """A record."""
     KEPT.extend((numpys, pythons))
-    return struct.pack("6q", id(numpys), id(pythons), first, read, flags, largest)
+    return struct.pack("8q", id(numpys), id(pythons), first, read, flags, largest, shapes, special)
 
 
 class _Method(ctypes.Structure):

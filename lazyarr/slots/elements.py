@@ -1,4 +1,4 @@
-"""Elements of plain arrays, picked by Python's integers, in machine code.
+"""Elements of plain arrays, picked by integers, in machine code.
 
 In:  an array and a key, an array, a key and a value.   Out: NumPy's scalar, or nothing; what is no element of
 numbers, or out of bounds, is for `items`, and so for NumPy.
@@ -147,7 +147,7 @@ class Elements(Framed):
 
     def element(self) -> None:
         """r15: a real array.   rbp: a key.   rax: where the element is that it picks, or zero, if there is
-        none, or the key is anything but integers of Python's."""
+        none, or the key is anything but integers of Python's or of a word."""
         a, k = self.asm, self.known
         kept = RBX, R12, R13, R14                   # next part, parts left, bytes of axes passed, address
         a.label("element")
@@ -177,9 +177,7 @@ class Elements(Framed):
         a.load(R14, At(R15, DATA))
         a.label("element part")
         a.load(RDI, At(RBX))
-        self.compare(At(RDI, TYPE), k.integers, RAX)
-        a.jump_if("other", "element none")
-        a.call("integer")
+        a.call("number")
         a.test(RDX)
         a.jump_if("equal", "element none")
         a.load(RCX, At(R15, DIMS))
@@ -211,8 +209,20 @@ class Elements(Framed):
         a.leave()
 
     def integer(self) -> None:
-        """rdi: an integer of Python's.   rax: its value.   rdx: not zero if it fits a word."""
-        a = self.asm
+        """rdi: an integer of Python's.   rax: its value.   rdx: not zero if it fits a word.
+        "number": the same of any object, or of NumPy's integers of a word; others fit none."""
+        a, k = self.asm, self.known
+        a.label("number")
+        a.load(RAX, At(RDI, TYPE))
+        self.compare(RAX, k.integers, RCX)
+        a.jump_if("equal", "integer")
+        a.zero(RDX)
+        self.compare(RAX, k.word, RCX)
+        a.jump_if("other", "number not")
+        a.load(RAX, At(RDI, VALUE))
+        a.constant(RDX, 1)
+        a.label("number not")
+        a.leave()
         a.label("integer")
         a.add(RSP, -24)
         self.call("PyLong_AsSsize_t")

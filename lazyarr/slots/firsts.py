@@ -30,6 +30,9 @@ from lazyarr.slots.routines import Known, Writer
 DEEP = 16
 """Lists in lists that are looked at, one less: a list may be in itself."""
 
+FARTHEST = 1 << 62
+"""More elements than there can be; twice as many fit a word."""
+
 
 class Firsts(Writer):
     """Writes the routines."""
@@ -171,16 +174,7 @@ class Firsts(Writer):
         for one in given:
             a.test(one)
             a.jump_if("equal", "of choices not")
-        for number, pair in enumerate(((RBX, R13), (RBX, R14), (R13, R14))):
-            for one in pair:
-                self.compare(At(one, TYPE), self.known.real, RAX)
-                a.jump_if("other", f"of choices {number}")
-            a.copy(RDI, pair[0])
-            a.copy(RSI, pair[1])
-            a.call("fits")
-            a.test(RAX)
-            a.jump_if("equal", "of choices not")
-            a.label(f"of choices {number}")
+        self.small_together(given, "of choices", "of choices not")
         a.copy(RAX, RBX)
         a.jump("of choices leave")
         a.label("of choices not")
@@ -227,22 +221,61 @@ class Firsts(Writer):
         a.leave()
 
     def of_numbers(self) -> None:
-        """The same of a range's one or two numbers."""
+        """The same of a range's whole numbers, one to three of them: there are no more elements than it is
+        from zero to its ends."""
         a = self.asm
         a.label("of numbers")
         a.compare_number(GIVEN, 1)
-        a.jump_if("above", "of numbers not")
         a.jump_if("below", "of shape")
         a.test(R14)
-        a.jump_if("other", "of numbers not")
-        a.push(RDI)
+        a.jump_if("other", "of nothing")
+        a.compare_number(GIVEN, 2)
+        a.jump_if("above", "of nothing")
+        a.push(RBX, R13, R15)
+        a.copy(RBX, RDI)
+        a.call("of numbers far")
+        a.copy(R13, RAX)
         a.load(RDI, At(R12))
-        a.call("of shape")
-        a.pop(RDI)
+        a.call("of numbers far")
+        a.increase(R13, RAX)
+        self.above_limit(R13, "of numbers not", RCX)
+        a.compare_number(GIVEN, 2)
+        a.jump_if("other", "of numbers so")
+        a.load(RAX, At(R12, 8))                     # a step: of at least one, or NumPy refuses it
+        a.load(RAX, At(RAX, TYPE))
+        a.call("key integer")
         a.test(RAX)
-        a.jump_if("other", "of shape")
+        a.jump_if("other", "of numbers so")
         a.label("of numbers not")
-        a.zero(RAX)
+        a.zero(RBX)
+        a.label("of numbers so")
+        a.copy(RAX, RBX)
+        a.pop(R15, R13, RBX)
+        a.leave()
+
+        a.label("of numbers far")                   # rdi: a number.   rax: how far it is from zero
+        a.load(RAX, At(RDI, TYPE))
+        a.call("key integer")
+        a.test(RAX)
+        a.jump_if("equal", "of numbers farthest")
+        a.add(RSP, -8)
+        a.zero(RSI)                                 # what does not fit a word is the farthest that does
+        self.call("PyNumber_AsSsize_t")
+        a.add(RSP, 8)
+        a.test(RAX)
+        a.jump_if("negative", "of numbers below")
+        a.label("of numbers within")
+        self.above_limit(RAX, "of numbers farthest", RCX)
+        a.leave()
+        a.label("of numbers below")
+        a.zero(RCX)
+        a.decrease(RCX, RAX)
+        a.push(RCX)
+        self.call("PyErr_Clear")                    # it may be no number: NumPy has the words
+        a.pop(RAX)
+        a.jump("of numbers within")
+        a.label("of numbers farthest")
+        a.constant(RAX, FARTHEST)
         a.leave()
 
     def of_samples(self) -> None:
@@ -382,7 +415,7 @@ class Firsts(Writer):
         a.jump_if("other", "of arrays unknown")
         self.compare(At(RDI, k.storage), k.none, RCX)
         a.jump_if("equal", "of arrays unknown")
-        a.call("look")
+        a.call("look lasting")
         a.copy(R12, RAX)
         a.test(RAX)
         a.jump_if("other", "of arrays found")

@@ -9,10 +9,12 @@ business; nothing is freed, as types keep addresses for ever; memory is never wr
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
 import platform
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from struct import pack_into
 from types import ModuleType
 from typing import Any
@@ -22,7 +24,9 @@ import numpy
 from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray
 from lazyarr.config import DEFAULTS, current
+from lazyarr.fastcalls import fastcall
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
+from lazyarr.resting import COLLECTING
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.tables import (
     ALONE,
@@ -35,8 +39,15 @@ from lazyarr.slots.tables import (
     QUICK,
     READING,
     READING_METHODS,
+    SHAPES,
+    SHAPING_METHODS,
     SLOTS,
+    SPECIAL,
+    SPECIAL_METHODS,
     UFUNC_METHODS,
+    UFUNC_READING,
+    WRITING,
+    WRITING_METHODS,
 )
 from lazyarr.slots.template import template
 from lazyarr.slots.words import addresses, before, entry_of, method_of, places, record_of
@@ -59,7 +70,7 @@ def attach(writes: bool) -> bool:
     of_ufuncs = UFUNC_METHODS.split()
     known.update({before(number): place.value for number, place in entries})
     known.update({record_of(name): _record(name) for name in own})
-    known.update({record_of(x): record(getattr(numpy.ufunc, x), vars(ufunc)[x]) for x in of_ufuncs})
+    known.update({record_of(x): _record_of_ufunc(x) for x in of_ufuncs})
     memory = _executable(code, known, missing)
     if memory is None:
         return True                                 # memory may not be made executable here
@@ -73,8 +84,10 @@ def attach(writes: bool) -> bool:
         setattr(ndarray, name, descriptor)
     for name, descriptor in methods(ufunc, {name: at[method_of(name)] for name in of_ufuncs}):
         setattr(ufunc, name, descriptor)
+    with suppress(ValueError):                      # the program has cleared the list
+        gc.callbacks[gc.callbacks.index(COLLECTING.hear)] = fastcall("hear", at["collector"])
     firsts = _by_last_name({at[routine]: names for routine, names in QUICK.items()})
-    reads = _by_last_name(READING)
+    reads, shapes, special = map(_by_last_name, (_joined(READING, WRITING), SHAPES, SPECIAL))
     never, argument = at["of nothing"], at["argument"]
 
     def hear(made: Function, x: Any) -> None:
@@ -82,7 +95,8 @@ def attach(writes: bool) -> bool:
         flags, largest = _windows(x.__name__ if read else "")
         if _draws(x):
             first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
-        made.record = words(x, made.__wrapped__, first, read, flags, largest)
+        others = _row_of(x, shapes), _row_of(x, special)
+        made.record = words(x, made.__wrapped__, first, read, flags, largest, *others)
 
     MADE.append(hear)
     for x, made in list(ADAPTED.values()):
@@ -158,10 +172,25 @@ def _places() -> list[tuple[int, ctypes.c_ssize_t]]:
 
 def _record(name: str) -> int:
     """A method's record."""
-    return record(THEIRS[name], vars(ndarray)[name], 0, _READ.get(name, 0), *_windows(name))
+    read, shapes, special = (rows.get(name, 0) for rows in (_READ, _SHAPES, _SPECIAL))
+    return record(THEIRS[name], vars(ndarray)[name], 0, read, *_windows(name), shapes, special)
 
 
-_READ = {name: count for count, names in READING_METHODS.items() for name in names.split()}
+def _record_of_ufunc(name: str) -> int:
+    """That of a method of ufuncs."""
+    read = _READ_BY_UFUNC.get(name, 0)
+    return record(getattr(numpy.ufunc, name), vars(ufunc)[name], 0, read, *_windows(name))
+
+
+def _joined(*tables: Mapping[int, str]) -> dict[int, str]:
+    """The rows of several tables, those of one number as one."""
+    return {number: " ".join(x.get(number, "") for x in tables) for rows in tables for number in rows}
+
+
+_READ, _SHAPES, _SPECIAL, _READ_BY_UFUNC = (
+    {name: number for number, names in rows.items() for name in names.split()}
+    for rows in (_joined(READING_METHODS, WRITING_METHODS), SHAPING_METHODS, SPECIAL_METHODS, UFUNC_READING)
+)
 
 
 def _windows(name: str) -> tuple[int, int]:

@@ -7,11 +7,12 @@ shows the memory that holds its value.  Writes are for `part_writes`, what else 
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, ITEMS, LENGTH, NDIM, TYPE
+from lazyarr.object_fields import BASE, DTYPE, ITEMS, LENGTH, NDIM, TYPE, TYPE_NUMBER
 from lazyarr.slots.assembler import (
     R8,
     R9,
     R10,
+    R11,
     R12,
     R13,
     R15,
@@ -26,6 +27,8 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
+from lazyarr.slots.elements import NUMBERS
+from lazyarr.slots.parts import ANY_SIZE
 from lazyarr.slots.routines import Framed, Known
 
 VIEW, ELEMENT = 1, 2
@@ -38,7 +41,7 @@ class Items(Framed):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.get_item, self.managed_item, self.set_item, self.picks, self.elements,
+            self.get_item, self.managed_item, self.set_item, self.row, self.picks, self.elements,
         ):  # fmt: skip
             write()
 
@@ -57,7 +60,7 @@ class Items(Framed):
         a.jump_if("equal", "get_item list")
         self.compare(At(RBP, TYPE), self.known.real, RAX)
         a.jump_if("equal", "get_item real")
-        self.real(key, RBP, "index")
+        self.real(key, RBP, "index", "get_item gathered")
         a.compare(RAX, RBP)
         a.jump_if("other", "get_item copy")
         self.on("Py_IncRef", R15)
@@ -74,7 +77,7 @@ class Items(Framed):
         a.label("get_item list")
         self.real(key, RBP, "argument list")
         a.copy(RDI, R15)
-        a.call("size")
+        a.call("row size")                          # (each number picks one, or says of one whether)
         a.multiply(RAX, At(RBP, LENGTH))
         self.above_limit(RAX, "back", RCX)
         a.jump("get_item taken")
@@ -86,7 +89,7 @@ class Items(Framed):
         self.on("Py_IncRef", R15, key)
         a.copy(RDI, R15)
         a.load(RSI, key)
-        a.call_at(R13)
+        a.call("picked")
         a.copy(R13, RAX)
         self.on("Py_DecRef", R15, key)
         a.test(R13)
@@ -98,8 +101,12 @@ class Items(Framed):
         self.on("Py_DecRef", R13)
         a.jump("back")
         a.label("get_item refused")                 # nothing has happened: Python finds the words for it
-        self.call("PyErr_Clear")
-        a.jump("back")
+        a.call("refused")
+        a.test_int(RAX)
+        a.jump_if("other", "back")
+        a.zero(RAX)
+        self.restore()
+        a.leave()
 
     def _wrap_view(self, label: str) -> None:
         """r13, as a view of what the array is a view of, if it is one; else of the array."""
@@ -126,9 +133,13 @@ class Items(Framed):
         a.jump_if("equal", "item parts")
 
         self.on("Py_IncRef", R15)
+        a.call("part")
+        a.test(RAX)
+        a.jump_if("other", "managed part")
         a.copy(RDI, R15)
         a.copy(RSI, RBP)
         a.call_at(R13)
+        a.label("managed part")
         a.copy(R13, RAX)
         a.compare(At(RBX, k.geo), R15)              # a key may have run Python, which may do anything
         a.jump_if("other", "managed changed")
@@ -161,20 +172,79 @@ class Items(Framed):
         a.copy(R15, RAX)
         self.on("Py_IncRef", R15)
         a.label("managed window")
+        a.call("element")
+        a.test(RAX)
+        a.jump_if("other", "managed scalar")
         a.copy(RDI, R15)
         a.copy(RSI, RBP)
         a.call_at(R13)
+        a.label("managed given")
         a.copy(R13, RAX)
         self.on("Py_DecRef", R15)
         a.copy(RAX, R13)
         self.restore()
         a.leave()
 
-        a.label("managed temporary")                # of others Python keeps the window
-        a.compare_number(At(RBX), 1, wide=False)
-        a.jump_if("other", "back")
-        self.real(R15, RBX, "look")
+        a.label("managed scalar")
+        a.copy(RDI, RAX)
+        a.load(RSI, At(R15, DTYPE))
+        a.copy(RDX, R15)
+        self.call("PyArray_Scalar")
+        a.jump("managed given")
+
+        a.label("managed temporary")
+        self.unless_passing("back")
+        a.copy(RDI, RBX)
+        a.zero(RSI)
+        a.constant(RDX, ANY_SIZE)
+        a.call("look as")
+        a.test(RAX)
+        a.jump_if("equal", "back")
+        a.copy(R15, RAX)
         a.jump("managed window")
+
+    def row(self) -> None:
+        """(a, n): what `for row in a` gives: NumPy's row of the geometry, or of the real array."""
+        a, k = self.asm, self.known
+        a.label("row")
+        self.compare(At(RDI, TYPE), k.lazy, RAX)
+        a.jump_if("other", "row before")
+        a.load(RAX, At(RDI, k.geo))
+        a.test(RAX)
+        a.jump_if("equal", "row before")
+        a.compare_number(At(RAX, NDIM), 2, wide=False)
+        a.jump_if("below", "row before")            # an element
+        a.load(RCX, At(RAX, DTYPE))
+        a.load_int(RCX, At(RCX, TYPE_NUMBER))
+        a.compare_number(RCX, NUMBERS)
+        a.jump_if("above", "row before")
+        a.load(RDX, At(RDI, k.storage))
+        a.test(RDX)
+        a.jump_if("equal", "row before")
+        a.push(RBX, R13, R15)
+        a.copy(RBX, RDI)
+        a.copy(R15, RDX)
+        a.copy(RDI, RAX)
+        a.constant(RAX, k.numpys_row)
+        a.call_at(RAX)
+        a.copy(R13, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "row leave")
+        self.on("Py_IncRef", R15)
+        self._wrap_view("row view")
+        a.copy(R13, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "row none")
+        a.store(At(R13, k.storage), R15)
+        a.constant(R15, k.none)                     # which was there
+        a.label("row none")
+        self.on("Py_DecRef", R15)
+        a.label("row leave")
+        a.copy(RAX, R13)
+        a.pop(R15, R13, RBX)
+        a.leave()
+        a.label("row before")
+        a.jump_to(R11)
 
     def picks(self) -> None:
         """rbp: a key.   r15: a geometry.   rax: whether it picks an element, or a view; zero if that is for
@@ -185,37 +255,50 @@ class Items(Framed):
         a.compare(RBP, R9)
         a.constant(RAX, VIEW)
         a.jump_if("equal", "picks one")
-        a.zero(R9)                                  # integers among the parts
-        a.constant(R10, 1)                          # parts
-        a.load(RCX, At(RBP, TYPE))
-        self.compare(RCX, k.slices, RAX)
-        a.jump_if("equal", "picks counted")
-        self.compare(RCX, k.integers, RAX)
-        a.jump_if("equal", "picks integer")
-        self.compare(RCX, k.tuples, RAX)
-        a.jump_if("other", "picks neither")
-        a.load(R10, At(RBP, LENGTH))
+        self.compare(RBP, k.none, R9)
+        a.jump_if("equal", "picks one")
+        for register in R9, R10, R11:               # integers, parts for axes, other parts
+            a.zero(register)
+        a.constant(R8, 1)                           # parts that are left
+        a.load(RAX, At(RBP, TYPE))
+        self.compare(RAX, k.tuples, RCX)
+        a.jump_if("other", "picks kind")
+        a.load(R8, At(RBP, LENGTH))
         a.place(RSI, At(RBP, ITEMS))
-        a.copy(R8, R10)
         a.label("picks part")
         a.test(R8)
         a.jump_if("equal", "picks counted")
-        a.load(RCX, At(RSI))
-        a.load(RCX, At(RCX, TYPE))
+        a.load(RAX, At(RSI))
         a.add(RSI, 8)
+        self.compare(RAX, k.none, RCX)
+        a.jump_if("equal", "picks of no axis")
+        self.compare(RAX, k.ellipsis, RCX)
+        a.jump_if("equal", "picks of no axis")
+        a.load(RAX, At(RAX, TYPE))
+        a.label("picks kind")
+        a.add(R10, 1)
         a.add(R8, -1)
-        self.compare(RCX, k.slices, RAX)
-        a.jump_if("equal", "picks part")
-        self.compare(RCX, k.integers, RAX)
-        a.jump_if("other", "picks neither")
+        self.compare(RAX, k.slices, RCX)
+        a.jump_if("equal", "picks next")
         a.add(R9, 1)
-        a.jump("picks part")
-        a.label("picks integer")
-        a.constant(R9, 1)
+        self.compare(RAX, k.integers, RCX)
+        a.jump_if("equal", "picks next")
+        self.found_in(k.indices, "picks scalar")    # one of NumPy's integers
+        a.label("picks next")
+        a.test(R8)
+        a.jump_if("other", "picks part")
+        a.jump("picks counted")
+        a.label("picks of no axis")
+        a.constant(R11, 1)
+        a.count_down(R8)
+        a.jump_if("other", "picks part")
         a.label("picks counted")
         a.load_int(RCX, At(R15, NDIM))
         a.compare(R10, RCX)
         a.jump_if("above", "picks neither")         # too many
+        a.test(R11)
+        a.constant(RAX, VIEW)
+        a.jump_if("other", "picks one")
         a.constant(RAX, ELEMENT)
         a.compare(R9, RCX)
         a.jump_if("equal", "picks one")
@@ -272,18 +355,20 @@ class Items(Framed):
         a.copy(R15, RAX)
         self.is_objects(R15, RAX)
         a.jump_if("equal", "back")
-        self.real(key, RBP, "index")
+        self.real(key, RBP, "index", "set_item gathered")
         self.real(value, R12, "value", "set_item parts")
         self.compare(At(RAX, TYPE), self.known.real, RCX)
         a.jump_if("other", "set_item of plain")
         self.is_objects(RAX, RCX)                   # NumPy may refuse what is among them
         a.jump_if("equal", "back")
         a.label("set_item of plain")
-        self.on("Py_IncRef", R15, key, value)
+        self.on("Py_IncRef", key)
+        a.label("set_item scattered")               # by a key that was made (`gathers`)
+        self.on("Py_IncRef", R15, value)
         a.copy(RDI, R15)
         a.load(RSI, key)
         a.load(RDX, value)
-        a.call_at(R13)
+        a.call("placed")
         a.copy(R13, RAX)
         self.on("Py_DecRef", R15, key)
         self.let_go(value)

@@ -19,7 +19,7 @@ OPERATORS = {
     "Xor": "bitwise_xor",
 }  # fmt: skip
 """What CPython calls an operator -> the ufunc.  (Not powers: NumPy has ways around their loops.  Nor complex
-products, whose bits depend on how elements lie.)"""
+products, whose bits depend on how elements lie: see `_COMPLEX`.)"""
 
 DOTS = "_MatrixMultiply"
 """The operator whose loop `products` calls, for floating types alone."""
@@ -39,12 +39,13 @@ COMPARISONS = "less", "less_equal", "equal", "not_equal", "greater", "greater_eq
 
 ASIDE = 512
 """Elements up to which operators in place compute aside."""
-ROOM = 8 * ASIDE
+ROOM = 16 * ASIDE
 """Bytes that they take for it."""
 
-_CHARS = "?bBhHiIlLqQfd"
+_CHARS = "?bBhHiIlLqQfd FD"
 TYPES = len(_CHARS)
-"""Type numbers that have rows: bool, integers, single and double precision."""
+"""Type numbers that have rows: bool, integers, single and double precision, complex numbers of both.  (That
+of the long double in between is empty.)"""
 
 ENTRY = 48
 """Bytes of a row."""
@@ -53,6 +54,9 @@ TABLE = TYPES * ENTRY
 
 DOUBLE, SINGLE, INTEGER, FLAGGED = 1, 2, 3, 4
 """Kinds of rows: which numbers of Python's are operands of theirs, and whether the CPU's status counts."""
+
+_COMPLEX = "add", "subtract"
+"""All for complex arrays; of scalars, which take two words, none."""
 
 ALONE = {*UNARY.values(), *LONE}
 """All of one operand."""
@@ -71,13 +75,15 @@ def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> l
     of scalars, and kinds; zeros where there is no loop that takes two of one type, or the only one."""
     found = [0] * (TABLE // 8)
     for number, char in enumerate(_CHARS):
-        floats = char in "fd"
+        floats, pairs = char in "fdFD", char in "FD"
         for out in char, "?":
             loop = loops.get(f"{char if name in ALONE else 2 * char}->{out}")
-            if loop is not None and (floats or name != "matmul"):
+            taken = name in _COMPLEX if pairs else floats or name != "matmul"
+            if loop is not None and taken:
                 dtype, result = numpy.dtype(char), numpy.dtype(out)
                 kind = _KIND.get(char, 0) | (0 if name in _QUIET and not floats else FLAGGED)
-                found[6 * number : 6 * number + 6] = id(dtype), *loop, id(result), id(dtype.type), kind
+                scalar = 0 if pairs else id(dtype.type)
+                found[6 * number : 6 * number + 6] = id(dtype), *loop, id(result), scalar, kind
                 kept.extend((dtype, result, dtype.type))
                 break
     return found

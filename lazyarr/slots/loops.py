@@ -1,7 +1,7 @@
 """Operators on small arrays by NumPy's inner loops alone, in machine code.
 
 In:  operands of which one is a plain array that lies in one run, the other a plain array of the same type and
-shape, or a scalar that is one of that type; a table of loops (`loop_tables`).
+shape, or a scalar that is one of that type, or windows on parts; a table of loops (`loop_tables`).
 Out: what NumPy gives for them, from the loop that it would choose; all else goes on to the whole of NumPy.
 What NumPy does around a loop takes ten times as long as the loop on a hundred elements.  What that settles is
 settled here by looks at fields: nothing is cast, nothing broadcast but a scalar, the result lies in C order.
@@ -62,7 +62,7 @@ from lazyarr.slots.loop_tables import (
     UFUNCS,
     word_of,
 )  # fmt: skip
-from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.routines import LOOPS, Framed, Known
 
 MOST = 8192
 """Elements; beyond, what NumPy does around a loop takes little of the time."""
@@ -121,7 +121,7 @@ class Loops(Errors):
         super().__init__(asm, known)
         for write in (
             self.comparison, self.scalar_first, self.binary, self.ufunc, self.loop, self.unary, self.of_one,
-            self.lone, self.in_place, self.plain, self.step,
+            self.lone, self.in_place, self.over, self.reals, self.named, self.plain, self.step,
         ):  # fmt: skip
             write()
 
@@ -153,6 +153,7 @@ class Loops(Errors):
         a = self.asm
         a.label("binary")
         self.enter()
+        a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "binary by NumPy")
         a.call("loop")
@@ -165,12 +166,9 @@ class Loops(Errors):
         """rbp: operands of a ufunc, two, by position; rax: NumPy's ufunc."""
         a = self.asm
         a.label("ufunc named so")
-        for name in UFUNCS:
-            a.constant(R9, word_of(name))
-            self.compare(RAX, f"ufunc {name}", RCX)
-            a.jump_if("equal", "ufunc loop")
-        a.jump("ufunc whole")
-        a.label("ufunc loop")
+        a.call("loops of two")
+        a.test(R9)
+        a.jump_if("equal", "ufunc whole")
         a.push(RBX, RBP)
         a.load(RBX, At(RBP, ITEMS))
         a.load(RBP, At(RBP, ITEMS + 8))
@@ -201,6 +199,7 @@ class Loops(Errors):
         a = self.asm
         a.label("unary")
         self.enter()
+        a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "unary by NumPy")
         a.call("lone loop")
@@ -214,12 +213,9 @@ class Loops(Errors):
         a = self.asm
         a.label("ufunc of one")
         a.load(RAX, At(RSP, 16))
-        for name in LONE:
-            a.constant(R9, word_of(name))
-            self.compare(RAX, f"ufunc {name}", RCX)
-            a.jump_if("equal", "ufunc lone loop")
-        a.jump("ufunc one")
-        a.label("ufunc lone loop")
+        a.call("loops of one")
+        a.test(R9)
+        a.jump_if("equal", "ufunc one")
         a.push(RBX, RBP)
         a.load(RBX, At(RBP, ITEMS))
         a.call("lone loop")
@@ -254,11 +250,24 @@ class Loops(Errors):
 
     def in_place(self) -> None:
         """(a, b, c), into a."""
-        a, k = self.asm, self.known
+        a = self.asm
         a.label("in_place")
         self.enter()
+        a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "in_place by NumPy")
+        a.call("loop over")
+        a.test(RAX)
+        a.jump_if("equal", "in_place by NumPy")
+        self.count()
+        a.jump("in_place counts")
+
+    def over(self) -> None:
+        """rbx, rbp: operands, the first of them an array to write to.   r9: the table.   rax: zero, if it is
+        not done here."""
+        a, k = self.asm, self.known
+        a.label("loop over")
+        a.push(R15)
         self._begin("in_place")
         a.load_int(RAX, At(R15, FLAGS))
         a.test_int(RAX)                             # NumPy has something to say first
@@ -285,9 +294,8 @@ class Loops(Errors):
         a.multiply(RDX, RAX)
         self.call("memcpy")
         a.label("in_place loop done")
-        a.add(RSP, WORDS)
-        self.count()
-        a.jump("in_place counts")
+        a.constant(RAX, 1)
+        a.jump("in_place loop leave")
         a.label("in_place loop apart")              # elements with others in between
         a.compare_number(RAX, 8)
         a.jump_if("other", "in_place loop not")
@@ -300,8 +308,33 @@ class Loops(Errors):
         a.jump_if("other", "in_place loop next")
         a.jump("in_place loop done")
         a.label("in_place loop not")
+        a.zero(RAX)
+        a.label("in_place loop leave")
         a.add(RSP, WORDS)
-        a.jump("in_place by NumPy")
+        a.pop(R15)
+        a.leave()
+
+    def reals(self) -> None:
+        """r15, rax: operands that are real arrays (windows on parts, say) or scalars.   r9: the table, or
+        zero.   rax: as of the routine for plain ones."""
+        a = self.asm
+        for label, routine in (
+            ("loop of reals", "loop"), ("loop over reals", "loop over"), ("lone loop of real", "lone loop"),
+        ):  # fmt: skip
+            a.label(label)
+            a.test(R9)
+            a.jump_if("equal", "reals not")
+            a.push(RBX, RBP)
+            a.add(RSP, -8)
+            a.copy(RBX, R15)
+            a.copy(RBP, RAX)
+            a.call(routine)
+            a.add(RSP, 8)
+            a.pop(RBP, RBX)
+            a.leave()
+        a.label("reals not")
+        a.zero(RAX)
+        a.leave()
 
     # -------------------------------------------------------------------------------- parts
 
@@ -521,10 +554,28 @@ class Loops(Errors):
 
     # ----------------------------------------------------------------------------- routines
 
+    def named(self) -> None:
+        """rax: NumPy's ufunc.   r9: its table, or zero; rcx is lost, nothing else."""
+        a = self.asm
+        for label, names in (("loops of two", UFUNCS), ("loops of one", LONE)):
+            a.label(label)
+            for name in names:
+                a.constant(R9, word_of(name))
+                self.compare(RAX, f"ufunc {name}", RCX)
+                a.jump_if("equal", "loops found")
+            a.zero(R9)
+            a.leave()
+        a.label("loops found")
+        a.leave()
+
     def plain(self) -> None:
-        """rdi: an operand.   rax: the real array of a plain one, else zero; rcx is lost, nothing else."""
+        """rdi: an operand.   rax: the real array of a plain one, a real one itself (a window, or NumPy's
+        own), else zero; rcx is lost, nothing else."""
         a, k = self.asm, self.known
         a.label("plain")
+        a.copy(RAX, RDI)
+        self.compare(At(RDI, TYPE), k.real, RCX)
+        a.jump_if("equal", "plain leave")
         self.compare(At(RDI, TYPE), k.lazy, RCX)
         a.jump_if("other", "plain not")
         self.compare(At(RDI, k.storage), k.none, RCX)

@@ -2,8 +2,9 @@
 
 In:  operands of which `bodies` found that not all are plain; calls of which `calls` did, and how many of the
 first arguments are arrays that the callee only reads (`tables.READING`).
-Out: NumPy's answer on windows (`parts`), where it is a scalar or an array with memory of its own; what is not
-computed yet, or is large, is for Python, but for matrix products, which only NumPy computes.
+Out: what NumPy's loop (`loops`), or else NumPy, gives for windows (`parts`), where that is a scalar or an
+array with memory of its own; what is not computed yet, or is large, is for Python, but for matrix products,
+which only NumPy computes.
 An array in any other place, and so all that is written to, is Python's business; so are arrays given by name,
 whatever the name.
 """
@@ -11,13 +12,45 @@ whatever the name.
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, ITEMS, TYPE
-from lazyarr.slots.assembler import R9, R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
-from lazyarr.slots.calls import AT, FLAGS, GIVEN, LARGEST, LEFT, NUMPYS, READ, RESULT, VALUES, Calls
+from lazyarr.slots.assembler import (
+    R9,
+    R10,
+    R11,
+    R12,
+    R13,
+    R14,
+    R15,
+    RAX,
+    RBP,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    RSP,
+    Assembler,
+    At,
+)
+from lazyarr.slots.calls import (
+    AT,
+    FIRST,
+    FLAGS,
+    GIVEN,
+    LARGEST,
+    LEFT,
+    LOCKED,
+    NUMPYS,
+    READ,
+    RESULT,
+    SHAPES,
+    SPECIAL,
+    VALUES,
+    Calls,
+)
 from lazyarr.slots.loop_tables import word_of
-from lazyarr.slots.routines import Framed, Known, Writer
-
-ANY_SIZE = 1 << 40
-"""Elements: as many as there are."""
+from lazyarr.slots.parts import ANY_SIZE
+from lazyarr.slots.routines import LOOPS, Framed, Known, Writer
+from lazyarr.slots.tables import LOOKS, NO_OPTIONS, PICKS, WRITES
 
 
 class PartOperators(Framed):
@@ -55,10 +88,16 @@ class PartOperators(Framed):
         a.jump("back")
         a.label("binary parts")
         self.pair(RBX, RBP, "binary back", "look of any")
+        a.load(R9, LOOPS)
+        a.load(RAX, y)
+        a.call("loop of reals")
+        a.test(RAX)
+        a.jump_if("other", "binary made")
         a.copy(RDI, R15)
         a.load(RSI, y)
         a.copy(RDX, R12)
         a.call_at(R13)
+        a.label("binary made")
         a.store(At(RSP, 8), RAX)
         self.on("Py_DecRef", R15, y)
         a.jump("parts answer")
@@ -129,14 +168,15 @@ class PartOperators(Framed):
         """(a, key): copies by an array as key, a mask say, or by a part."""
         a, y = self.asm, At(RSP)
         a.label("item back")
-        a.jump("back")
+        a.load(R15, At(RBX, self.known.geo))        # (it has been a window, which has ended)
+        a.jump("item gathered")
         a.label("item parts")
         self.compare(At(RBP, TYPE), self.known.lazy, RAX)
-        a.jump_if("other", "back")
+        a.jump_if("other", "item gathered")
         self.pair(RBX, RBP, "item back")
         a.copy(RDI, R15)
         a.load(RSI, y)
-        a.call_at(R13)
+        a.call("picked")
         a.store(At(RSP, 8), RAX)
         self.on("Py_DecRef", R15, y)
         a.load(RAX, At(RSP, 8))
@@ -149,8 +189,13 @@ class PartOperators(Framed):
         a = self.asm
         a.label("unary parts")
         self.real(R15, RBX, "look")
+        a.load(R9, LOOPS)
+        a.call("lone loop of real")
+        a.test(RAX)
+        a.jump_if("other", "unary made")
         a.copy(RDI, R15)
         a.call_at(R13)
+        a.label("unary made")
         a.store(At(RSP, 8), RAX)
         self.on("Py_DecRef", R15)
         a.jump("parts answer")
@@ -165,8 +210,15 @@ class PartOperators(Framed):
         a.compare_number(R15, 2)
         a.jump_if("equal", "ufunc parts two")
         self.real(x, first, "look of any")
+        a.copy(R15, RAX)
+        a.load(RAX, fn)
+        a.call("loops of one")
+        a.call("lone loop of real")
+        a.test(RAX)
+        a.jump_if("other", "ufunc made one")
         a.constant(RDX, 1)
         self.call_ufunc()
+        a.label("ufunc made one")
         a.store(y, RAX)
         self.on("Py_DecRef", x)
         a.jump("parts answer")
@@ -176,8 +228,15 @@ class PartOperators(Framed):
         a.load(RAX, x)
         a.store(y, RAX)
         a.store(x, R15)
+        a.load(RAX, fn)
+        a.call("loops of two")
+        a.load(RAX, y)
+        a.call("loop of reals")
+        a.test(RAX)
+        a.jump_if("other", "ufunc made")
         a.constant(RDX, 2)
         self.call_ufunc()
+        a.label("ufunc made")
         a.store(fn, RAX)
         self.on("Py_DecRef", x, y)
         a.load(RAX, fn)
@@ -207,17 +266,20 @@ class PartCalls(Calls):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         Writer.__init__(self, asm, known)
-        for write in self.arguments, self.answer, self.refused, self.numpy_asks:
+        for write in (
+            self.arguments, self.answer, self.refused, self.choices, self.product, self.special,
+            self.numpy_asks,
+        ):  # fmt: skip
             write()
 
     def arguments(self) -> None:
         """What NumPy is given, with references of ours: as many as `LEFT` says."""
         a, k = self.asm, self.known
-        a.label("call parts")
+        a.label("parts read")
         a.compare_number(READ, 0)
         a.jump_if("equal", "call back")
-        a.zero(RCX)
-        a.store(LEFT, RCX)
+        a.compare_number(SPECIAL, WRITES)
+        a.jump_if("equal", "changes")
         a.label("parts next")
         a.load(RCX, LEFT)
         a.copy(RDI, RBX)
@@ -248,18 +310,20 @@ class PartCalls(Calls):
         a.call("look as")
         a.test(RAX)
         a.jump_if("equal", "parts refused")
-        self._place()
+        self.placed()
         self.is_objects(RAX, RCX)
         a.jump_if("other", "parts placed")
         a.jump("parts refused")
         a.label("parts other")
         self.compare(At(RDI, TYPE), k.lazy, RAX)
         a.jump_if("equal", "parts refused")
+        self.compare(At(RDI, TYPE), k.ufuncs, RAX)
+        a.jump_if("equal", "parts ufunc")
         a.call("argument")
         a.label("parts found")
         a.test(RAX)
         a.jump_if("equal", "parts refused")
-        self._place()
+        self.placed()
         self.on("Py_IncRef", RAX)
         a.label("parts placed")
         a.load(RCX, LEFT)
@@ -270,29 +334,129 @@ class PartCalls(Calls):
         a.label("parts real")
         a.call("operand")
         a.jump("parts found")
+        a.label("parts ufunc")                      # whose method it is
+        a.load(RAX, At(RDI, k.fn))
+        a.jump("parts found")
 
         a.label("parts run")
+        a.compare_number(SPECIAL, 0)
+        a.jump_if("other", "parts special")
+        for routine, then in ("choices", "choices"), ("product", "product"), ("labels", "product"):
+            a.address(RAX, f"of {routine}")
+            a.compare(FIRST, RAX)
+            a.jump_if("equal", f"parts {then}")
+        a.label("parts call")
         self._run(NUMPYS, VALUES, 1)
         a.store(RESULT, RAX)
 
-    def _place(self) -> None:
-        """rax is the next one."""
+    def choices(self) -> None:
+        """A condition and two choices: any two of the three are small together."""
         a = self.asm
-        a.load(RCX, LEFT)
-        a.copy(RDX, RCX)
-        a.times_word(RDX)
-        a.increase(RDX, RSP)
-        a.store(At(RDX, VALUES), RAX)
-        a.add(RCX, 1)
-        a.store(LEFT, RCX)
+        a.label("parts choices")
+        a.compare_number(GIVEN, 0)
+        a.jump_if("equal", "parts call")            # where it is true
+        a.compare_number(GIVEN, 2)
+        a.jump_if("other", "parts refused")
+        given = [At(RSP, VALUES + 8 * k) for k in range(3)]
+        self.small_together(given, "parts choices", "parts refused")
+        a.jump("parts call")
+
+    def product(self) -> None:
+        """Few elements are there for each of one array together with each of all others."""
+        a = self.asm
+        a.label("parts product")
+        a.place(R10, At(RSP, VALUES))
+        a.load(R11, GIVEN)
+        a.constant(R9, 1)
+        a.label("parts factor")
+        a.load(RAX, At(R10))
+        a.call("of product size")
+        a.multiply(R9, RAX)
+        self.above_limit(R9, "parts refused", RCX)
+        a.test(R11)
+        a.jump_if("equal", "parts call")
+        a.add(R10, 8)
+        a.count_down(R11)
+        a.jump("parts factor")
+
+    def special(self) -> None:
+        """What else must hold, of arrays that are only read (`tables.SPECIAL`)."""
+        a, k, x, y = self.asm, self.known, At(RSP, VALUES), At(RSP, VALUES + 8)
+        a.label("parts special")
+        a.compare_number(SPECIAL, WRITES)
+        a.jump_if("equal", "changes calm")
+        a.compare_number(SPECIAL, NO_OPTIONS)
+        a.jump_if("equal", "parts bare")
+        a.compare_number(SPECIAL, PICKS)
+        a.jump_if("equal", "parts picked")
+        a.compare_number(SPECIAL, LOOKS)
+        a.jump_if("equal", "parts call")
+        a.compare_number(R13, 0)                    # how often is not given by position
+        a.jump_if("equal", "parts refused")
+        a.load(RDI, y)
+        a.call("number")
+        a.test(RDX)
+        a.jump_if("equal", "parts refused")
+        self.above_limit(RAX, "parts refused", RCX)     # (what is negative, too)
+        a.copy(R9, RAX)
+        a.load(RDI, x)
+        self.compare(At(RDI, TYPE), k.real, RAX)
+        a.jump_if("other", "parts refused")
+        a.call("size")
+        a.multiply(RAX, R9)
+        self.above_limit(RAX, "parts refused", RCX)
+        a.jump("parts call")
+
+        a.label("parts bare")
+        a.test(R14)
+        a.jump_if("other", "parts refused")
+        a.load(RAX, GIVEN)
+        a.compare(READ, RAX)
+        a.jump_if("above", "parts call")
+        a.jump("parts refused")
+
+        a.label("parts picked")                     # no axis: as many as there are indices
+        a.load(RAX, GIVEN)
+        a.test(RAX)
+        a.jump_if("equal", "parts refused")
+        a.load(RDI, y)
+        self.compare(At(RDI, TYPE), k.real, RCX)
+        a.jump_if("other", "parts picked few")
+        a.call("size")
+        self.above_limit(RAX, "parts refused", RCX)
+        a.label("parts picked few")
+        a.load(RAX, GIVEN)
+        a.add(RAX, -1)
+        a.increase(RAX, R14)
+        a.test(RAX)
+        a.jump_if("equal", "parts call")
+        a.load(RDI, x)
+        self.compare(At(RDI, TYPE), k.real, RAX)
+        a.jump_if("other", "parts refused")
+        a.call("size")
+        self.above_limit(RAX, "parts refused", RCX)
+        a.jump("parts call")
 
     def answer(self) -> None:
         a, k = self.asm, self.known
+        a.compare_number(LOCKED, 0)
+        a.jump_if("other", "changed")
         a.load(RAX, RESULT)
         a.test(RAX)
         a.jump_if("equal", "parts answered")
+        a.compare_number(SHAPES, 0)
+        a.jump_if("other", "shapes answer")
+        a.label("parts answer read")
         self.compare(At(RAX, TYPE), k.real, RCX)
         a.jump_if("equal", "parts array")
+        self.compare(At(RBX, TYPE), k.ufuncs, RCX)  # (any object, which nobody makes twice)
+        a.jump_if("equal", "parts answered")
+        self.compare(At(RAX, TYPE), k.lists, RCX)   # of numbers
+        a.jump_if("equal", "parts answered")
+        self.compare(At(RAX, TYPE), k.bytes, RCX)
+        a.jump_if("equal", "parts answered")
+        self.compare(At(RAX, TYPE), k.tuples, RCX)  # of new arrays
+        a.jump_if("equal", "parts container")
         a.copy(RDI, RAX)
         a.call("unwrap")
         a.test(RAX)
@@ -300,11 +464,13 @@ class PartCalls(Calls):
         a.jump("parts thrown away")
         a.label("parts array")
         a.copy(RDI, RAX)
-        a.compare(At(RSP, VALUES), RDI)             # (one of NumPy's, as it was given)
-        a.jump_if("equal", "parts thrown away")
+        a.compare(At(RSP, VALUES), RDI)
+        a.jump_if("equal", "parts same")
         a.load(RAX, At(RDI, BASE))
         a.test(RAX)
         a.jump_if("equal", "parts new")
+        a.compare(At(RSP, VALUES), RAX)
+        a.jump_if("equal", "shapes of window")
         a.copy(RDI, RAX)
         self.unless_alone(RDI, "parts thrown away")
         a.label("parts new")
@@ -321,7 +487,20 @@ class PartCalls(Calls):
         a.load(RAX, AT)
         a.store(RESULT, RAX)
         a.jump("take done")
+        a.label("parts container")
+        self.count()
+        a.jump("take container")
+        a.label("parts same")                       # the array itself, as it would be
+        self.compare(At(RBX, TYPE), k.lazy, RAX)
+        a.jump_if("other", "parts thrown away")     # (one of NumPy's, as it was given)
+        self.on("Py_IncRef", RBX)
+        a.load(RDI, RESULT)
+        a.constant(RAX, "Py_DecRef")                # (the window is not let go yet)
+        a.call_at(RAX)
+        a.store(RESULT, RBX)
         a.label("parts answered")
+        a.compare_number(SPECIAL, LOOKS)
+        a.jump_if("equal", "take done")
         self.count()
         a.jump("take done")
         a.label("parts thrown away")                # nothing was written to, so Python may do it again
@@ -333,7 +512,7 @@ class PartCalls(Calls):
         a.label("parts refused")
         a.load(RCX, LEFT)
         a.test(RCX)
-        a.jump_if("equal", "call back")
+        a.jump_if("equal", "changes not")
         a.add(RCX, -1)
         a.store(LEFT, RCX)
         a.times_word(RCX)
@@ -365,9 +544,14 @@ class PartCalls(Calls):
         a.label("array ufunc one")
         self.on("Py_DecRef", x)
         a.jump("call back")
+        a.label("look of any lasting")
+        self.compare(At(RDI, TYPE), k.real, RAX)
+        a.jump_if("other", "look lasting")
+        a.jump("look real")
         a.label("look of any")
         self.compare(At(RDI, TYPE), k.real, RAX)
         a.jump_if("other", "look")
+        a.label("look real")
         a.call("operand")
         a.test(RAX)
         a.jump_if("other", "look hold")

@@ -26,14 +26,14 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.items import ELEMENT, VIEW
-from lazyarr.slots.parts import KEEPS_GIL, NEEDLESS, TAKEN
-from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.parts import ANY_SIZE, KEEPS_GIL, NEEDLESS, TAKEN
+from lazyarr.slots.routines import LOOPS, Framed, Known
 
-WIDER = 64
+WIDER = 80
 """Bytes on the stack for `OUT`."""
-OUT = tuple(At(RSP, 8 * n) for n in range(8))
-"""Two operands, what is written to, as NumPy is given them; how it is locked; what is called; the number of
-arguments by position, and the names of others; the array that was given."""
+OUT = tuple(At(RSP, 8 * n) for n in range(9))
+"""Two operands, what is written to, and where, as NumPy is given them; how it is locked; what is called; the
+number of arguments by position, and the names of others; the array that was given."""
 
 
 class PartWrites(Framed):
@@ -41,7 +41,9 @@ class PartWrites(Framed):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.in_place, self.out, self.element, self.part, self.into_plain, self.failed:
+        for write in (
+            self.in_place, self.out, self.element, self.part, self.into_plain, self.fill, self.failed,
+        ):  # fmt: skip
             write()
 
     # ------------------------------------------------------------------------------- bodies
@@ -83,6 +85,11 @@ class PartWrites(Framed):
         a.zero(RSI)
         self.most(k.over)
         self.real(y, RBP, "look as", "write one back")
+        a.load(R9, LOOPS)
+        a.load(RAX, y)
+        a.call("loop over reals")
+        a.test(RAX)
+        a.jump_if("other", "in_place looped")
         a.copy(RDI, R15)
         a.load(RSI, y)
         a.copy(RDX, R12)
@@ -93,6 +100,11 @@ class PartWrites(Framed):
         a.test(R13)
         a.jump_if("equal", "write failed")
         self.on("Py_DecRef", R13)                   # it is the window
+        a.jump("in_place written")
+        a.label("in_place looped")
+        self.on("Py_DecRef", R15, y)
+        self.count()
+        a.label("in_place written")
         a.load(RDI, locked)
         a.call("unlock")
         a.jump("in_place counts")
@@ -113,38 +125,56 @@ class PartWrites(Framed):
         a.jump_if("equal", leave)
 
     def out(self) -> None:
-        """(ufunc, args, kwargs), with one operand or two, r15, and `out` by its name, or behind them.
+        """(ufunc, args, kwargs), with one operand or two, r15, and `out` by its name, perhaps with `where`,
+        or behind them.
 
         As it is given NumPy is given it: of some functions it warns where it has no name."""
         a, k = self.asm, self.known
-        number, name, given, fn = (At(RSP, 8 * n) for n in range(4))
+        number, name, value, mask, _, fn, *_, given = OUT
         a.label("ufunc named")
-        a.compare_number(At(R12, USED), 1)
-        a.jump_if("other", "back")
+        a.load(RAX, At(R12, USED))
+        a.add(RAX, -1)
+        a.compare_number(RAX, 1)
+        a.jump_if("above", "back")
         a.compare(At(RBP, LENGTH), R15)
         a.jump_if("other", "back")
         a.load(RAX, At(RSP, 16))
         a.add(RSP, -WIDER)
         a.store(fn, RAX)
         a.zero(RAX)
-        a.store(number, RAX)
+        for place in number, mask, given:
+            a.store(place, RAX)
+        a.label("out name")
         a.copy(RDI, R12)
-        for register, place in ((RSI, number), (RDX, name), (RCX, given)):
+        for register, place in ((RSI, number), (RDX, name), (RCX, value)):
             a.place(register, place)
         self.call("PyDict_Next")
         a.test_int(RAX)
-        a.jump_if("equal", "out back")
+        a.jump_if("equal", "out named")
         a.load(RDI, name)
         self.compare(At(RDI, TYPE), k.text, RAX)
         a.jump_if("other", "out back")
-        a.constant(RSI, k.out)
-        self.call("PyUnicode_CompareWithASCIIString")
-        a.test_int(RAX)
-        a.jump_if("other", "out back")
-        a.load(RAX, fn)
+        for text, to in ((k.out, given), (k.where, mask)):
+            a.load(RDI, name)
+            a.constant(RSI, text)
+            self.call("PyUnicode_CompareWithASCIIString")
+            a.load(RCX, value)
+            a.test_int(RAX)
+            a.jump_if("other", f"out not {text}")
+            a.store(to, RCX)
+            a.jump("out name")
+            a.label(f"out not {text}")
+        a.jump("out back")
+        a.label("out named")
         a.load(RCX, given)
+        a.test(RCX)
+        a.jump_if("equal", "out back")
+        a.load(RAX, fn)
         a.copy(R8, R15)
         a.constant(R9, k.outs)
+        a.compare_number(mask, 0)
+        a.jump_if("equal", "out begins")
+        a.constant(R9, k.masked)
         a.jump("out begins")
 
         a.label("ufunc more")
@@ -159,6 +189,7 @@ class PartWrites(Framed):
         a.load(RCX, At(R8, ITEMS))
         a.place(R8, At(R15, 1))
         a.zero(R9)
+        a.store(mask, R9)
         a.label("out begins")
         self._into()
         self._write()
@@ -168,7 +199,7 @@ class PartWrites(Framed):
 
         What NumPy writes to is found first, then what it reads."""
         a, k = self.asm, self.known
-        x, y, out, locked, fn, count, names, given = OUT
+        x, y, out, mask, locked, fn, count, names, given = OUT
         for place, register in ((fn, RAX), (count, R8), (names, R9), (given, RCX)):
             a.store(place, register)
         a.compare_number(R15, 1)
@@ -211,26 +242,49 @@ class PartWrites(Framed):
             self.real(place, At(RBP, at), "look as", "out one back" if place is x else "out two back")
             if place is x:
                 a.compare_number(R15, 1)
-                a.jump_if("equal", "out one")
+                a.jump_if("equal", "out where")
+        a.label("out where")
+        a.load(RDI, mask)
+        a.test(RDI)
+        a.jump_if("equal", "out run")
+        a.call("look of any")
+        a.store(mask, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "out three back")
 
     def _write(self) -> None:
-        """r15: how many operands there are."""
-        a = self.asm
-        x, y, out, locked, fn, count, names, given = OUT
-        a.jump("out run")
-        a.label("out one")                          # it follows the only operand
-        a.load(RAX, out)
-        a.store(y, RAX)
+        """r15: how many operands there are.   r12, rbp: what is written to, and where, from here on."""
+        a, k = self.asm, self.known
+        x, y, out, mask, locked, fn, count, names, given = OUT
         a.label("out run")
+        a.load(R12, out)
+        a.load(RBP, mask)
+        a.compare_number(R15, 1)
+        a.jump_if("other", "out call")
+        a.store(y, R12)                             # they follow the only operand
+        a.store(out, RBP)
+        a.label("out call")
         for register, place in ((RDI, fn), (RDX, count), (RCX, names)):
             a.load(register, place)
         a.copy(RSI, RSP)
         a.call_at(R13)
         a.copy(R13, RAX)
-        self.on("Py_DecRef", x, out)
+        a.copy(RDI, R12)
+        a.compare(RAX, RDI)
+        a.jump_if("other", "out let go")
+        a.constant(RAX, "Py_DecRef")                # (it is not let go yet)
+        a.call_at(RAX)
+        a.constant(R13, k.none)
+        self.on("Py_IncRef", R13)
+        a.label("out let go")
+        self.on("Py_DecRef", x, R12)
         a.compare_number(R15, 1)
-        a.jump_if("equal", "out over")
+        a.jump_if("equal", "out masked")
         self.on("Py_DecRef", y)
+        a.label("out masked")
+        a.test(RBP)
+        a.jump_if("equal", "out over")
+        self.on("Py_DecRef", RBP)
         a.label("out over")
         a.load(RBX, given)
         a.load(RAX, locked)
@@ -244,6 +298,10 @@ class PartWrites(Framed):
         a.call("unlock")
         a.jump("in_place counts")
 
+        a.label("out three back")
+        a.compare_number(R15, 1)
+        a.jump_if("equal", "out two back")
+        self.on("Py_DecRef", y)
         a.label("out two back")
         self.on("Py_DecRef", x)
         a.label("out one back")
@@ -266,7 +324,7 @@ class PartWrites(Framed):
         a.compare_number(RAX, VIEW)
         a.jump_if("equal", "store part")
         a.compare_number(RAX, ELEMENT)
-        a.jump_if("other", "back")
+        a.jump_if("other", "store gathered")
         a.copy(RDI, R12)
         a.call("unwrap")
         a.compare(RAX, R12)
@@ -282,12 +340,13 @@ class PartWrites(Framed):
         a.call("elements")
         a.store(elements, RAX)
         a.test(RAX)
-        a.jump_if("equal", "write unlock back")
+        a.jump_if("equal", "store temporary")
+        self.on("Py_IncRef", RAX)
+        a.label("store opened")
         a.load(RDI, At(RBX, k.storage))
         a.call("free")
         a.test(RAX)
-        a.jump_if("equal", "write unlock back")
-        self.on("Py_IncRef", elements)
+        a.jump_if("equal", "store not free")
         a.load(RDI, elements)
         a.copy(RSI, RBP)
         a.copy(RDX, R12)
@@ -296,6 +355,23 @@ class PartWrites(Framed):
         self.on("Py_DecRef", elements)
         a.zero(R15)
         a.jump("write ends")
+
+        a.label("store temporary")
+        self.unless_passing("write unlock back")
+        a.load_int(RAX, At(R15, FLAGS))
+        a.keep(RAX, WRITEABLE)
+        a.jump_if("equal", "write unlock back")
+        a.copy(RDI, RBX)
+        a.constant(RSI, WRITEABLE)
+        a.constant(RDX, ANY_SIZE)
+        a.call("window")
+        a.store(elements, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "write unlock back")
+        a.jump("store opened")
+        a.label("store not free")
+        self.on("Py_DecRef", elements)
+        a.jump("write unlock back")
 
     def part(self) -> None:
         """A scalar, a plain array or another part for a part, which is given first: keys may run Python."""
@@ -306,14 +382,22 @@ class PartWrites(Framed):
         a.keep(RAX, WRITEABLE)
         a.jump_if("equal", "back")                  # which comes before errors in keys
         self.on("Py_IncRef", R15)
+        a.store(region, R15)
+        self.compare(RBP, k.ellipsis, RAX)
+        a.jump_if("equal", "store part found")      # all of it
+        a.call("part")
+        a.test(RAX)
+        a.jump_if("other", "store part picked")
         a.copy(RDI, R15)
         a.copy(RSI, RBP)
         self.call("PyObject_GetItem")
+        a.label("store part picked")
         a.store(region, RAX)
         self.on("Py_DecRef", R15)
+        a.label("store part found")
         a.load(RDI, region)
         a.test(RDI)
-        a.jump_if("equal", "get_item refused")
+        a.jump_if("equal", "store part refused")
         self.compare(At(RDI, TYPE), k.real, RAX)
         a.jump_if("other", "store part back")
         self.compare(At(R12, TYPE), k.lazy, RAX)
@@ -330,9 +414,13 @@ class PartWrites(Framed):
 
         a.label("store part of others")
         a.copy(RDI, R12)
+        for sequence in k.lists, k.tuples:
+            self.compare(At(RDI, TYPE), sequence, RAX)
+            a.jump_if("equal", "store part listed")
         a.zero(RSI)
         self.most(k.moved)
         a.call("look as")
+        a.label("store part looked")
         a.store(value, RAX)
         a.test(RAX)
         a.jump_if("equal", "store part back")
@@ -379,6 +467,21 @@ class PartWrites(Framed):
         self.on("Py_DecRef", region)
         a.jump("write ends")
 
+        a.label("store part listed")                # of scalars, of which NumPy warns of nothing
+        a.call("numbers")
+        a.test(RAX)
+        a.jump_if("equal", "store part back")
+        a.call("look hold")
+        a.jump("store part looked")
+
+        a.label("store part refused")
+        a.call("refused")
+        a.test_int(RAX)
+        a.jump_if("other", "back")
+        a.zero(RAX)
+        a.add(RAX, -1)
+        self.restore()
+        a.leave()
         a.label("store part nothing")
         self.on("Py_DecRef", region)
         a.zero(RAX)
@@ -404,12 +507,48 @@ class PartWrites(Framed):
         a.copy(RDI, R15)
         a.load(RSI, key)
         a.load(RDX, value)
-        a.call_at(R13)
+        a.call("placed")
         a.copy(R13, RAX)
         self.on("Py_DecRef", R15, key)
         self.let_go(value)
         self.count()
         self.assigned("set_item parts done")
+
+    def fill(self) -> None:
+        """(array, args, count, names), as a method: of a managed array, by a scalar, it is an assignment."""
+        a, k = self.asm, self.known
+        a.label("fill")
+        a.compare_number(RDX, 1)
+        a.jump_if("other", "method")
+        a.test(RCX)
+        a.jump_if("other", "method")
+        self.compare(At(RDI, TYPE), k.lazy, RAX)
+        a.jump_if("other", "method")
+        self.compare(At(RDI, k.storage), k.none, RAX)
+        a.jump_if("equal", "method")
+        a.load(RAX, At(RSI))
+        a.load(RAX, At(RAX, TYPE))
+        a.call("fill type")
+        a.constant(RDX, 1)
+        a.zero(RCX)
+        a.test(RAX)
+        a.jump_if("equal", "method")
+        a.load(RDX, At(RSI))
+        a.constant(RSI, k.ellipsis)
+        a.add(RSP, -8)
+        self.call("PyObject_SetItem")
+        a.test_int(RAX)
+        a.constant(RAX, 0)
+        a.jump_if("other", "fill leave")
+        a.constant(RDI, k.none)
+        self.call("Py_IncRef")
+        a.constant(RAX, k.none)
+        a.label("fill leave")
+        a.add(RSP, 8)
+        a.leave()
+        a.label("fill type")
+        self.found_in(k.scalars, "fill type")
+        a.leave()
 
     # ---------------------------------------------------------------------------- their ends
 
@@ -429,14 +568,7 @@ class PartWrites(Framed):
         a.load(RAX, locked)
         a.compare_number(RAX, TAKEN)
         a.jump_if("other", "write raised")
-        for register, place in ((RDI, first), (RSI, second), (RDX, locked)):
-            a.place(register, place)
-        self.call("PyErr_Fetch")
-        a.constant(RDI, TAKEN)
-        a.call("unlock")
-        for register, place in ((RDI, first), (RSI, second), (RDX, locked)):
-            a.load(register, place)
-        self.call("PyErr_Restore")
+        self.unlock_past_error(TAKEN, first, second, locked)
         a.label("write raised")
         a.copy(RAX, R13)
         self.restore()

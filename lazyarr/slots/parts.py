@@ -44,7 +44,11 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.reused import LASTING, Reused
+from lazyarr.slots.routines import Known
+
+ANY_SIZE = 1 << 40
+"""Elements: as many as there are."""
 
 KEEPS_GIL = 500
 """Elements up to which NumPy writes without giving other threads a turn (NPY_BEGIN_THREADS_THRESHOLDED)."""
@@ -53,12 +57,14 @@ TAKEN, NEEDLESS = 1, 2
 """How a write is locked."""
 
 
-class Parts(Writer):
+class Parts(Reused):
     """Writes the routines."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.window, self.look, self.lock, self.unlock, self.free, self.warns, self.alike:
+        for write in (
+            self.window, self.look, self.lock, self.unlock, self.free, self.warns, self.alike, self.drop,
+        ):  # fmt: skip
             write()
 
     def window(self) -> None:
@@ -151,6 +157,7 @@ class Parts(Writer):
         a.increase(RAX, At(R11, DATA))
         a.store(At(RSP, 16), RAX)
         a.copy(RBX, R9)
+        self.again()
         self.on("Py_IncRef", RBP, At(RBX, DTYPE))   # the new array's references
         a.constant(RDI, k.real)
         a.load(RSI, At(RBX, DTYPE))
@@ -158,10 +165,13 @@ class Parts(Writer):
         a.load(RCX, At(RBX, DIMS))
         a.load(R8, At(RBX, STRIDES))
         a.load(R9, At(RSP, 16))
+        a.load(RAX, At(RSP))
+        a.store(At(RSP, 16), RAX)                   # (arguments are the callee's)
         self.call("PyArray_NewFromDescr")
         a.test(RAX)
         a.jump_if("equal", "window no memory")
         a.store(At(RAX, BASE), RBP)
+        self.stays()
         a.jump("window leave")
         a.label("window narrow")                    # many elements, but perhaps few words
         a.load(RDI, At(R9, DTYPE))
@@ -184,10 +194,14 @@ class Parts(Writer):
     def look(self) -> None:
         """rdi: an operand.   rax: what NumPy is to read: a plain array's real one, a window on a managed
         one, a scalar itself, with a reference that the caller owns; else zero.   "look as": rsi, rdx: the
-        flags and the most elements of windows."""
+        flags and the most elements of windows.   "look lasting": a window that may stay (`reused`)."""
         a, k = self.asm, self.known
+        a.label("look lasting")
+        a.constant(RSI, LASTING)
+        a.jump("look usual")
         a.label("look")
         a.zero(RSI)
+        a.label("look usual")
         a.constant(RDX, k.limit)
         a.load(RDX, At(RDX))
         a.label("look as")

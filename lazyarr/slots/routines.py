@@ -6,6 +6,9 @@ A routine takes rdi (and rsi), answers in rax, and leaves all registers alone th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
+
 from lazyarr.object_fields import (
     BASE,
     BOOLS,
@@ -61,6 +64,8 @@ class Known(NamedTuple):
     lists: str
     integers: str
     not_implemented: str
+    refusals: str
+    """What NumPy says of keys that it does not take."""
     type_error: str
     too_many: str
     """The bytes of its words."""
@@ -99,6 +104,32 @@ class Known(NamedTuple):
     """In a value: what reads it."""
     memory: int
     """In a buffer: its bytes, as an array."""
+    home: int
+    nbytes: int
+    """In a value."""
+    orphan: int
+    bridge: int
+    extent: int
+    """In a buffer: who else has a say, and its bytes' number."""
+    blocks: str
+    """The type of blocks, to which buffers' arrays refer."""
+    ledger: str
+    unallocated: int
+    """In the ledger."""
+    collecting: str
+    """`resting.COLLECTING`, and two places in it."""
+    now: int
+    ended: int
+    owed: str
+    """The home of values that the garbage collector has made homeless."""
+    warm: str
+    """`buffers.WARM`, and its limits: of a size's bytes that there may be several of, how many, and what room
+    there has to be in the cache."""
+    warm_most: int
+    warm_each: int
+    warm_room: int
+    total: int
+    """In free spans."""
     lock: str
     """Of all values."""
     owner: int
@@ -115,6 +146,13 @@ class Known(NamedTuple):
     """The type of slices."""
     text: str
     """The type of texts."""
+    bytes: str
+    ufuncs: str
+    """The type of lazy ufuncs."""
+    windows: str
+    """The list of windows that are used again (`reused`)."""
+    numpys_row: str
+    """NumPy's function for one row of an array, by its number."""
     call: str
     """The bytes of "__call__", ended by a zero."""
     fn: int
@@ -144,8 +182,23 @@ class Known(NamedTuple):
     """The same of those that set them to one value."""
     outs: str
     """What is given by name where there is nothing but `out`."""
+    masked: str
+    """The same with `where`."""
     out: str
     """The bytes of "out", ended by a zero."""
+    where: str
+    dtype: str
+    copy: str
+    """The same of these names."""
+    apart: str
+    packers: str
+    spreaders: str
+    unpacked: str
+    packed: str
+    """Words (`slot_words`) for `picks`."""
+    hear_masks: str
+    too_deep: str
+    """What is raised where a call of Python's has no room."""
     room: str
     """Memory in which an operator in place computes (`loops`)."""
 
@@ -157,7 +210,10 @@ class Writer:
         self.asm, self.known = asm, known
 
     def call(self, function: str) -> None:
-        """Call a function of Python's C interface."""
+        """Call a function of Python's C interface; what lets a reference go may have to keep a window."""
+        if function == "Py_DecRef":
+            self.asm.call("drop")
+            return
         self.asm.constant(RAX, function)
         self.asm.call_at(RAX)
 
@@ -190,6 +246,19 @@ class Writer:
         self.asm.test(RAX)
         self.asm.jump_if("equal", otherwise)
         self.move(to, RAX)
+
+    def small_together(self, operands: Sequence[int | At], stem: str, leave: str) -> None:
+        """Go on if any two arrays among them are small together (`fits`)."""
+        a = self.asm
+        for number, pair in enumerate(combinations(operands, 2)):
+            for register, one in zip((RDI, RSI), pair, strict=True):
+                self.move(register, one)
+                self.compare(At(register, TYPE), self.known.real, RAX)
+                a.jump_if("other", f"{stem} {number}")
+            a.call("fits")
+            a.test(RAX)
+            a.jump_if("equal", leave)
+            a.label(f"{stem} {number}")
 
     def manage(self, result: At) -> None:
         """rax: ours, for a real array that is large: plain ones are small (`arrays.wrap`)."""
@@ -236,6 +305,19 @@ class Writer:
         self.asm.load(scratch, At(array, DTYPE))
         self.asm.compare_number(At(scratch, TYPE_NUMBER), OBJECTS, wide=False)
 
+    def unlock_past_error(self, lock: int, *places: At) -> None:
+        """Let go of the lock, which must not see the exception that is on its way: it is in three places
+        meanwhile."""
+        a, given = self.asm, tuple(zip((RDI, RSI, RDX), places, strict=True))
+        for register, place in given:
+            a.place(register, place)
+        self.call("PyErr_Fetch")
+        a.constant(RDI, lock)
+        a.call("unlock")
+        for register, place in given:
+            a.load(register, place)
+        self.call("PyErr_Restore")
+
     def count(self) -> None:
         self.asm.constant(RAX, self.known.answered)
         self.asm.count(At(RAX))
@@ -257,8 +339,11 @@ class Writer:
 
 
 KEPT = RBX, RBP, R12, R13, R14, R15
-PLACES = 24
-"""Bytes on the stack for real arrays: with the six registers and the return address, a multiple of 16."""
+PLACES = 40
+"""Bytes on the stack for real arrays, and `LOOPS`: with the six registers and the return address, a
+multiple of 16."""
+LOOPS = At(RSP, 24)
+"""Where operators keep their table of loops (`loops`), or 0."""
 
 
 class Framed(Writer):
@@ -281,6 +366,16 @@ class Framed(Writer):
         a.copy(RSI, RSP)
         a.zero(RCX)
         a.call_at(R13)
+
+    def unless_passing(self, leave: str) -> None:
+        """rbx: a managed array that has no window of elements.   On to a label if Python is to keep one with
+        it, since it may last: it is no temporary, and no view, as rows are in loops."""
+        a, label = self.asm, f"passing {len(self.asm.code)}"
+        a.compare_number(At(RBX), 1, wide=False)
+        a.jump_if("equal", label)
+        self.compare(At(RBX, self.known.origin), self.known.none, RAX)
+        a.jump_if("equal", leave)
+        a.label(label)
 
     def most(self, least: int) -> None:
         """rdx: the elements of windows, that is what is NumPy's at the call now, and at least so many."""
@@ -326,6 +421,7 @@ class Routines(Writer):
         super().__init__(asm, known)
         for write in (
             self.wrap, self.counted, self.written, self.moved, self.unwrap, self.index, self.argument,
+            self.refused,
         ):  # fmt: skip
             write()
 
@@ -556,6 +652,23 @@ class Routines(Writer):
         a.leave()
         a.label("argument tuple")
         self.each_found_in(k.inert, "argument tuple")
+
+    def refused(self) -> None:
+        """rax: not zero if it was NumPy that did not take a key, and nothing is to be raised any more.
+
+        What else was raised, by a signal's handler, say, while NumPy read a list, is not to be lost."""
+        a = self.asm
+        a.label("refused")
+        a.add(RSP, -8)
+        a.constant(RDI, self.known.refusals)
+        self.call("PyErr_ExceptionMatches")
+        a.test_int(RAX)
+        a.jump_if("equal", "refused leave")
+        self.call("PyErr_Clear")
+        a.constant(RAX, 1)
+        a.label("refused leave")
+        a.add(RSP, 8)
+        a.leave()
 
     def each_found_in(self, types: str, routine: str) -> None:
         """rdi: a tuple.   Answer itself if the types of its parts are in a list; else zero."""

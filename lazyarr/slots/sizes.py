@@ -182,8 +182,19 @@ class Sizes(Writer):
         a.leave()
 
     def size(self) -> None:
-        """rdi: an array.   rax: its elements; rcx and rdx are lost."""
+        """rdi: an array.   rax: its elements; rcx and rdx are lost.
+
+        "row size": those of what one number picks."""
         a = self.asm
+        a.label("row size")
+        a.constant(RAX, 1)
+        a.load_int(RCX, At(RDI, NDIM))
+        a.test(RCX)
+        a.jump_if("equal", "size whole")
+        a.count_down(RCX)
+        a.load(RDX, At(RDI, DIMS))
+        a.add(RDX, 8)
+        a.jump("size axis")
         a.label("size")
         a.load_int(RCX, At(RDI, NDIM))
         a.load(RDX, At(RDI, DIMS))

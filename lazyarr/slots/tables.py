@@ -10,10 +10,16 @@ from lazyarr.dtypes import ELEMENTS
 from lazyarr.elementwise import FOLD, MOMENTS
 from lazyarr.namespace import BindingFunction, Function
 from lazyarr.records import NamedTuple
+from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
+from lazyarr.values import Buffer
 
 INERT = {type(None), type(...), str, type, slice, *map(type, ELEMENTS.values())}
 """Types of arguments that hold no arrays, besides scalars."""
+
+
+ROW = 44
+"""The number of the slot for one element of a sequence."""
 
 
 class Slot(NamedTuple):
@@ -83,6 +89,8 @@ ARRAYS = [
         (62, 0, fields.ITERATOR, "iterate", "PyObject_GetIter", ""),
         (4, fields.MAPPING, 0, "length", "", ""),
         (45, fields.SEQUENCE, 0, "length", "", ""),
+        (ROW, fields.SEQUENCE, 24, "row", "", ""),
+        (41, fields.SEQUENCE, 56, "contains", "PySequence_Contains", ""),
     )),
 ]  # fmt: skip
 _FIRST = {"binary": "scalar first", "comparison": "scalar compared"}
@@ -95,11 +103,15 @@ at once, as Python's numbers let it be.  NumPy's way to ask it (`__array_ufunc__
 operation on a hundred elements."""
 UFUNCS = [Slot._make((50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall", ""))]
 FUNCTIONS = [Slot._make((50, 0, fields.CALL, "called", "", ""))]
+STORAGES = [Slot._make((80, 0, fields.FINALIZE, "storage ends", "", ""))]
+BUFFERS = [Slot._make((80, 0, fields.FINALIZE, "buffer ends", "", ""))]
+"""Their finalizers."""
 
 SLOTS = [
     (cls, slot)
     for cls, slots in (
         (ndarray, ARRAYS), (ufunc, UFUNCS), (Function, FUNCTIONS), (BindingFunction, FUNCTIONS),
+        (Storage, STORAGES), (Buffer, BUFFERS),
         *((cls, SCALARS) for cls in (numpy.float64, numpy.float32, numpy.complex128, numpy.int64)),
     )
     for slot in slots
@@ -165,37 +177,81 @@ OF_NOTHING = 1 << 30
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
     transpose swapaxes squeeze diagonal reshape ravel flatten view astype copy conj conjugate round
-    repeat take choose put compress searchsorted argsort sort argpartition partition nonzero fill item tolist
+    repeat take choose put compress searchsorted argsort sort argpartition partition nonzero item tolist
+    tobytes
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
-OTHER_METHODS = {"__array_ufunc__": "array ufunc", "__deepcopy__": "method alone"}
+OTHER_METHODS = {"__array_ufunc__": "array ufunc", "__deepcopy__": "method alone", "fill": "fill"}
 """Those that have bodies of their own."""
 UFUNC_METHODS = "reduce accumulate reduceat at"
 """Methods of ufuncs.  (Not `outer`, whose results may be large.)"""
 READING_METHODS = {
     1: """
         sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace
-        copy flatten astype round take argsort argpartition item
+        copy flatten ravel reshape astype round argsort argpartition item tolist nonzero
+        repeat conj conjugate tobytes
     """,
-    2: "dot searchsorted",
+    2: "dot searchsorted compress take",
 }
 """How many arrays, their own the first, methods do nothing with but read them, if all other arguments are
-no arrays.  (Not `repeat`, whose result may be large, nor what gives views.)"""
+no arrays.  (Not what gives nothing but views.)"""
+WRITING_METHODS = {1: "sort partition", 3: "put"}
+"""The same of methods that write to their own array, and give nothing."""
 READING = {
     1: """
         sum prod max min amax amin any all mean std var ptp argmax argmin cumsum cumprod trace diff
         clip sort argsort array copy round around count_nonzero
-        roll tile pad zeros_like ones_like full_like
-        linalg.norm linalg.inv linalg.det
+        roll tile pad zeros_like ones_like full_like empty_like ravel reshape repeat
+        asarray asanyarray ascontiguousarray asfortranarray angle
+        linalg.norm linalg.inv linalg.det nonzero flatnonzero argwhere
+        delete insert unique tril triu diag average histogram gradient partition argpartition
+        nansum nanprod nanmax nanmin nanmean nanstd nanvar nanargmax nanargmin
+        fft.fft fft.ifft fft.rfft fft.irfft fft.fft2 fft.ifft2 fft.fftn fft.ifftn
+        median nan_to_num
     """,
     2: """
         dot inner vdot searchsorted allclose array_equal linalg.solve bincount digitize convolve correlate
+        outer kron linalg.outer append cross isclose isin
+        compress extract trapezoid cov corrcoef polyfit polyval percentile quantile take
     """,
-    3: "interp",
+    3: "interp where einsum",
 }
 """The same, of the first arguments of functions.  (Methods and functions of one name need not do the same:
-`ndarray.sort` writes.  Not `outer` and `where`, whose results may be large; not `median`, `percentile`,
-`nan_to_num`: they write where an option says so.)"""
+`ndarray.sort` writes.)  What they give in tuples is new arrays, in lists it is numbers."""
+WRITING = {2: "copyto fill_diagonal", 3: "put putmask"}
+"""The same of functions that write to their first array, and give nothing."""
+UFUNC_READING = {2: "reduce accumulate reduceat"}
+"""The same of ufuncs' methods: the ufunc is the first."""
+NO_OPTIONS, REPEATS, PICKS, WRITES, LOOKS = range(1, 6)
+"""Read, if nothing is given but those arrays: options say that they write.   What one number says how large
+the result is.   Picks few elements, if there is nothing but the array and which.   Writes to its first.
+Gives one element, which is no work that counts."""
+SPECIAL_METHODS = {
+    REPEATS: "repeat", PICKS: "take", LOOKS: "item", WRITES: " ".join(WRITING_METHODS.values()),
+}  # fmt: skip
+SPECIAL = {
+    NO_OPTIONS: "median percentile quantile nan_to_num", REPEATS: "repeat", PICKS: "take",
+    WRITES: " ".join(WRITING.values()),
+}  # fmt: skip
+"""What else is to be looked at in calls of methods and functions."""
+ANY, PACKED, BARE, OWN, REAL, VIEWED = range(1, 7)
+"""When NumPy makes no copy: whatever is asked; of what lies in C order, if all other arguments are integers
+and tuples, or there are none, or only the array's own type; if that is given, with `copy=False`; of what is
+not complex; whatever type is asked, but none of ours."""
+SHAPING_METHODS = {
+    ANY: "transpose swapaxes squeeze diagonal", PACKED: "reshape ravel", OWN: "astype",
+    REAL: "conj conjugate", VIEWED: "view",
+}  # fmt: skip
+SHAPES = {
+    ANY: """
+        transpose swapaxes moveaxis rollaxis matrix_transpose expand_dims squeeze flip flipud fliplr rot90
+        broadcast_to diagonal linalg.diagonal linalg.matrix_transpose atleast_1d atleast_2d real
+        shape ndim size iterable iscomplexobj isrealobj
+    """,
+    PACKED: "reshape ravel",
+    BARE: "asarray asanyarray ascontiguousarray",
+}
+"""When methods and functions look at nothing but the geometry of their first array."""
 _FOLDS = "sum prod max min any all mean argmax argmin amax amin count_nonzero"
 _NUMPYS = """
     dot inner vdot searchsorted sort argsort trace bincount digitize interp
@@ -203,21 +259,31 @@ _NUMPYS = """
 """
 LARGEST = {
     **dict.fromkeys(_FOLDS.split(), FOLD), "var": MOMENTS, "std": MOMENTS,
-    "convolve": FOLD, "correlate": FOLD, **dict.fromkeys(_NUMPYS.split(), 1 << 30),
+    "convolve": FOLD, "correlate": FOLD, "reduce": FOLD,
+    **dict.fromkeys((*_NUMPYS.split(), "item", "take"), 1 << 30),
 }  # fmt: skip
 """What folds, or is a stencil -> up to so many times the usual size it is NumPy's at the call; and what
-always is, where its arrays exist."""
+always is, where its arrays exist, or looks at few of their elements."""
 COPIERS = {"argmax", "argmin", "bincount", "convolve", "correlate", "interp"}
 """Read, but from a copy if they must not write."""
-ATTRIBUTES = {"attribute": "shape strides dtype ndim size nbytes itemsize", "view": "T mT real"}
-"""Body -> attributes; those of the first kind ask the geometry, whatever the array."""
+ATTRIBUTES = {
+    "attribute": "shape strides dtype ndim size nbytes itemsize", "turned": "T mT", "view": "real",
+    "view of complex": "imag",
+}  # fmt: skip
+"""Body -> attributes; those of the first two kinds ask the geometry, whatever the array."""
+
+AXES, EACH = 2, 3
+"""Of the windows that are used again (`reused`): how many axes they have at most; how many there are of each
+number of axes, for a ufunc of two operands and a result."""
 
 HELPERS = """
     Py_IncRef Py_DecRef PyType_GenericAlloc PyErr_Clear PyErr_SetString PyErr_Fetch PyErr_Restore
-    PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t PyDict_Next
+    PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t
+    PyNumber_AsSsize_t PyDict_Next
     PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyObject_GC_IsTracked PyObject_GC_Track
-    PyErr_Occurred memcpy
-    PySlice_Unpack PySlice_AdjustIndices
+    PyErr_Occurred PyErr_ExceptionMatches memcpy
+    PySlice_Unpack PySlice_AdjustIndices PySeqIter_New PyNumber_Subtract PyDict_GetItemWithError PyList_Append
+    PyThread_get_thread_ident PyLong_FromUnsignedLong
 """
 """What bodies call besides."""
 OF_PROPERTY = {"property get": 54, "property set": 55}

@@ -8,14 +8,17 @@ Always holds: what has an address here is there for ever.
 from __future__ import annotations
 
 import ctypes
+import sys
 from _thread import RLock
+from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray
-from lazyarr.config import DEFAULTS
+from lazyarr.buffers import WARM, WARM_EACH, WARM_MOST, WARM_ROOM, Block, _allocator
+from lazyarr.config import DEFAULTS, current
 from lazyarr.direct import hear
 from lazyarr.elementwise import FILLED, IN_PLACE, MOVED, SCALARS
 from lazyarr.elision import ELIDED
@@ -23,17 +26,34 @@ from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished, taken
 from lazyarr.indexing import BASIC
 from lazyarr.namespace import Function
+from lazyarr.pages import FreeSpans
 from lazyarr.pairs import CROSS
-from lazyarr.slot_words import ANSWERED, FORCED, LIMIT, MADE, MOST, UNTIL
+from lazyarr.resting import COLLECTING, Collecting
+from lazyarr.slot_words import (
+    ANSWERED,
+    APART,
+    FORCED,
+    LIMIT,
+    MADE,
+    MOST,
+    PACKED,
+    PACKERS,
+    SPREADERS,
+    UNPACKED,
+    UNTIL,
+)  # fmt: skip
+from lazyarr.slots import has_room
 from lazyarr.slots.descriptors import KEPT
 from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
-from lazyarr.slots.tables import HELPERS, INERT, OF_PROPERTY, SLOTS
+from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_PROPERTY, ROW, SLOTS
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
-from lazyarr.values import Buffer
+from lazyarr.values import LEDGER, OWED, Buffer, Ledger
 
-OUT = b"out"
+OUT, WHERE, DTYPE, COPY = b"out", b"where", b"dtype", b"copy"
 TOO_MANY = b"too many arguments"
+START = b"start"
+"""What the garbage collector calls its first phase."""
 CALL = b"__call__"
 """The method of a ufunc that NumPy names when an operator met an array."""
 
@@ -60,12 +80,17 @@ def record_of(name: str) -> str:
 
 def places() -> dict[str, int]:
     """Where objects have their fields, and limits: the fields of `routines.Known` that are numbers."""
-    of, of_value = vars(ndarray), vars(Expr)
+    of, of_value, of_buffer = vars(ndarray), vars(Expr), vars(Buffer)
     return {
         **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window")},
-        **{name: fields.offset_of(of_value[name]) for name in ("op", "buf", "readers")},
+        **{name: fields.offset_of(of_value[name]) for name in ("op", "buf", "readers", "home", "nbytes")},
         "value": fields.offset_of(vars(Storage)["value"]),
-        **{name: fields.offset_of(vars(Buffer)[name]) for name in ("address", "memory")},
+        **{name: fields.offset_of(of_buffer[name]) for name in ("address", "memory", "orphan", "bridge")},
+        "extent": fields.offset_of(of_buffer["nbytes"]),
+        "unallocated": fields.offset_of(vars(Ledger)["unallocated"]),
+        **{name: fields.offset_of(vars(Collecting)[name]) for name in ("now", "ended")},
+        "total": fields.offset_of(vars(FreeSpans)["total"]),
+        "warm_most": WARM_MOST, "warm_each": WARM_EACH, "warm_room": WARM_ROOM,
         "fn": fields.offset_of(vars(ufunc)["fn"]), "record": fields.offset_of(vars(Function)["record"]),
         "owner": fields.owner_of(RLock()),
         "cross": CROSS, "elided": ELIDED,
@@ -83,26 +108,44 @@ def addresses() -> dict[str, int]:
         "doubles": numpy.dtype("d"), "word": numpy.dtype("l").type, "words": numpy.dtype("l"),
         "dot": numpy.dot, "slices": slice, "text": str, "none": None, "true": True, "false": False,
         "ellipsis": ..., "not_implemented": NotImplemented, "type_error": TypeError, "finish": finished,
-        "managing": taken, "lock": LOCK, "acquire": LOCK.acquire, "release": LOCK.release, "hear": hear,
-        "outs": ("out",), **{f"ufunc {name}": getattr(numpy, name) for name in (*UFUNCS, *LONE)},
+        "refusals": (IndexError, TypeError, ValueError, MemoryError), "too_deep": RecursionError,
+        "bytes": bytes, "ufuncs": ufunc, "managing": taken, "hear": hear, "hear_masks": hear_masks,
+        "lock": LOCK, "acquire": LOCK.acquire, "release": LOCK.release,
+        "blocks": Block, "ledger": LEDGER, "collecting": COLLECTING, "owed": OWED, "warm": WARM, "zero": 0,
+        "bring back": COLLECTING.bring_back, "allocator": _allocator, "free": "_free", "options": current,
+        "cache bytes": "buffer_cache_bytes", "outs": ("out",), "masked": ("out", "where"),
+        **{f"ufunc {name}": getattr(numpy, name) for name in (*UFUNCS, *LONE)},
         **_operators(),
     }  # fmt: skip
     KEPT.extend(objects.values())                   # modules lose their names at exit, before the last call
     functions = {*HELPERS.split(), *[slot.function for _, slot in SLOTS if slot.function]}
     return {
         **{name: id(x) for name, x in objects.items()},
-        "too_many": _bytes(TOO_MANY), "call": _bytes(CALL), "out": _bytes(OUT),
+        "too_many": _bytes(TOO_MANY), "call": _bytes(CALL), "out": _bytes(OUT), "start": _bytes(START),
+        "where": _bytes(WHERE), "dtype": _bytes(DTYPE), "copy": _bytes(COPY),
         "scalars": _types(SCALARS), "complexes": _types(filter(_may_be_complex, SCALARS)),
+        "numpys_row": fields.slot_of(numpy.ndarray, ROW) or 0,
         "indices": _types(BASIC), "inert": _types((*SCALARS, *INERT)),
         "forced": _word(FORCED), "answered": _word(ANSWERED), "limit": _word(LIMIT), "most": _word(MOST),
-        "made": _word(MADE), "until": _word(UNTIL), "room": _word((ctypes.c_double * (ROOM // 8))()),
-        **tables(KEPT),
+        "made": _word(MADE), "until": _word(UNTIL), "apart": _word(APART), "packers": _word(PACKERS),
+        "spreaders": _word(SPREADERS), "unpacked": _word(UNPACKED), "packed": _word(PACKED),
+        "room": _word((ctypes.c_double * (ROOM // 8))()),
+        "windows": _word((ctypes.c_ssize_t * (AXES * EACH))()), **tables(KEPT),
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),
+        "PyArray_CountNonzero": fields.numpys_function(fields.COUNT_NONZERO),
         "PyArray_Scalar": fields.numpys_function(fields.NEW_SCALAR),
         "PyArray_SetBaseObject": fields.numpys_function(fields.SET_BASE),
         **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},
     }  # fmt: skip
+
+
+def hear_masks(at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
+    """NumPy has picked among many elements by masks (`picks`)."""
+    if not at_exit() and has_room():
+        from lazyarr.packing import PACKING  # here: most programs have no masks
+
+        PACKING.hear_slots()
 
 
 def _operators() -> dict[str, Any]:

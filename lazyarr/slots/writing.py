@@ -14,17 +14,22 @@ from lazyarr.slots.assembler import R9, R10, R11, Assembler
 from lazyarr.slots.attributes import Attributes
 from lazyarr.slots.bodies import Bodies
 from lazyarr.slots.calls import Calls
+from lazyarr.slots.changes import Changes
 from lazyarr.slots.containers import Containers
 from lazyarr.slots.elements import Elements
+from lazyarr.slots.endings import Endings
 from lazyarr.slots.firsts import Firsts
+from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
 from lazyarr.slots.loop_tables import table_of, word_of
 from lazyarr.slots.loops import Loops
 from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
+from lazyarr.slots.picks import Picks
 from lazyarr.slots.products import Products
 from lazyarr.slots.routines import Known, Routines
+from lazyarr.slots.shapes import Shapes
 from lazyarr.slots.sizes import Sizes
 from lazyarr.slots.tables import METHODS, OTHER_METHODS, SLOTS, UFUNC_METHODS, Slot
 from lazyarr.slots.template import Template
@@ -32,8 +37,8 @@ from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Loops, Products, Bodies, PartOperators, Elements, Views, Items, PartWrites, Calls,
-    Asked, Containers, PartCalls, Firsts, Attributes,
+    Routines, Sizes, Parts, Loops, Products, Bodies, PartOperators, Elements, Views, Items, Picks,
+    PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes, Endings,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"

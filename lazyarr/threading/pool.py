@@ -46,15 +46,24 @@ def stir() -> int:
     return _stirs[0] if parallel_for() is not None else 0
 
 
+def trust() -> None:
+    """Let helpers be called at once for all jobs, as in a new process."""
+    if parallel_for() is not None:
+        _trusts[0]()
+
+
 _pool: list[ParallelFor | None] = []
 _stirs: list[int] = []
+_trusts: list[Callable[[], None]] = []
+_NAMES = "parallel_for", "pool_reset", "pool_stir", "pool_trust"
 
 
 def _start(system: System) -> ParallelFor | None:
     if system.parking == "none":
         return None
-    found = _load(loops_ir.pool(system), "lazyarr_parallel_for", "lazyarr_pool_reset", "lazyarr_pool_stir")
+    found = _load(loops_ir.pool(system), *(f"lazyarr_{name}" for name in _NAMES))
     _stirs.append(found["lazyarr_pool_stir"])
+    _trusts.append(ctypes.CFUNCTYPE(None)(found["lazyarr_pool_trust"]))
     reset = ctypes.CFUNCTYPE(None)(found["lazyarr_pool_reset"])
     reset()
     if hasattr(os, "register_at_fork"):

@@ -107,31 +107,34 @@ def test_sweeps(threads):
 
 
 LOADED = {
-    "X86_V2": (8, 0, ""),
-    "X86_V3": (10, 8, "vshufpd"),
-    "X86_V4": (4, 4, "valignq"),
-    "AVX512_ICL": (4, 4, "valignq"),
+    "X86_V2": (4, 0, 0, ""),
+    "X86_V3": (2, 2, 2, "vshufpd"),
+    "X86_V4": (1, 2, 2, "valignq"),
+    "AVX512_ICL": (1, 2, 2, "valignq"),
 }
-"""By level: vectors that are loaded for the rows side by side, and shuffles, by which instruction."""
+"""By level: vectors that are loaded for each of the rows side by side, and besides; shuffles for each row, by
+which instruction."""
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_row_is_loaded_once(level):
     """Four rows for two, or six for four; beside the results by shuffles, of registers or of their halves."""
     target = BY_NAME[level].target
-    kernel = jammed(five_points(), level)
-    loads, shuffles, instruction = LOADED[level]
-    assert kernel.jam is not None and kernel.jam.rows == tuning(level).beside
-    assert len(kernel.jam.across) == (kernel.jam.rows if shuffles else 0)
+    jams = jammed(five_points(), level).jams
+    each, more, shuffles, instruction = LOADED[level]
+    assert [jam.rows for jam in jams] == [rows for rows in (4, 2) if rows <= tuning(level).beside]
     text = compile_parfor(five_points(), target, hot=True).ir
-    loop = text[text.index("\nwhole" if shuffles else "\nplain") :]
-    loop = loop[: loop.index("\n  br ")]
+    loops = text.split("\nwhole" if shuffles else "\nplain")[1:]
     lanes = target.vector_bytes // 8
-    assert loop.count(f"load <{lanes} x double>") == loads
-    assert loop.count(f"shufflevector <{lanes} x i64>") == shuffles
+    for jam, loop in zip(jams, loops, strict=True):
+        assert len(jam.across) == (jam.rows if shuffles else 0)
+        loop = loop[: loop.index("\n  br ")]
+        assert loop.count(f"load <{lanes} x double>") == each * jam.rows + more
+        assert loop.count(f"shufflevector <{lanes} x i64>") == shuffles * jam.rows
     if shuffles:
         assembly = jit.assembly(text, target, 2)
-        assert assembly.count(instruction) == shuffles and not set(BETTER_NOT).intersection(assembly.split())
+        assert assembly.count(instruction) == sum(shuffles * jam.rows for jam in jams)
+        assert not set(BETTER_NOT).intersection(assembly.split())
 
 
 BETTER_NOT = "vpermt2pd", "vpermt2q", "vperm2f128", "vperm2i128"
@@ -157,19 +160,19 @@ def test_only_hot_kernels_have_more_code():
     assert cold.ir == compile_parfor(parfor._replace(shifts=()), V4).ir
     assert len(hot.ir) > 2 * len(cold.ir)
     off = V4._replace(off=("jam",))
-    assert results(parfor, off, hot=True)["jam"].jam is None
+    assert results(parfor, off, hot=True)["jam"].jams == ()
 
 
 def test_registers_are_not_exceeded():
-    rows = {level: jammed(five_points(), level).jam for level in LEVELS}
-    assert all(jam is not None and jam.rows == tuning(level).beside for level, jam in rows.items())
+    rows = {level: jammed(five_points(), level).jams for level in LEVELS}
+    assert all(jams[0].rows == tuning(level).beside for level, jams in rows.items())
     operands = (Operand("d", "u", "out"), *[Operand("d", "u")] * 25)
     shifts = (Shift(0, 0, 0), *[Shift(1, row, element) for row in range(5) for element in range(5)])
     loads = [Inst("load", "d", (), k) for k in range(1, 26)]
     sums = [Inst("add", "dd->d", (23 + k if k > 1 else 0, k), 0) for k in range(1, 25)]
     square = Parfor("pp", operands, "", (*loads, *sums, Inst("store", "d", (48,), 0)), shifts)
-    few, many = jammed(square, "X86_V3").jam, jammed(square, "X86_V4").jam
-    assert few is None and many is not None and many.rows == tuning("X86_V4").beside
+    few, many = jammed(square, "X86_V3").jams, jammed(square, "X86_V4").jams
+    assert few == () and many[0].rows == tuning("X86_V4").beside
 
 
 def test_operands_that_are_others_than_was_said():
@@ -199,7 +202,7 @@ def test_the_verifier_finds(how):
     kernel = jammed(five_points())
     verify_kernel(kernel, "jam")
     with pytest.raises(InvalidKernel):
-        verify_kernel(replace(kernel, jam=BREAKS[how](kernel.jam)), "jam")
+        verify_kernel(replace(kernel, jams=(*kernel.jams, BREAKS[how](kernel.jams[0]))), "jam")
 
 
 def test_the_verifier_finds_operands_that_are_no_others():

@@ -68,6 +68,14 @@ def test_short_runs(limit: int) -> None:
     assert (f"icmp ule i64 %n, {limit // 8}\n" in text) == (limit < 1024)
 
 
+def test_accumulators_of_short_runs_stay_in_registers(limit: int) -> None:
+    """Of eight outputs side by side none is stored before its lanes are one."""
+    text = ending(functions("pr", "f"), BESIDE)
+    one_by_one = 1 if limit < 512 else 0
+    ways = 2 if limit < 512 else 1
+    assert text.count("store <8 x float>") == one_by_one + ways + 3     # (3: what runs are added to, results)
+
+
 def test_the_usual_text_is_unchanged() -> None:
     """Where all may be read side by side, nothing is asked."""
     for level in "X86_V2", "X86_V4", "AVX512_SPR":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lazyarr.codegen.compress_keep import keep_kernels
+from lazyarr.codegen.compress_sums import LINES, SUMMED
 from lazyarr.codegen.pipeline import compile_parfor
 from lazyarr.dispatch.levels import BY_NAME
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
@@ -59,6 +61,12 @@ def test_what_is_packed(row: str) -> None:
     assert (NEAR in found) == (ahead > 0) and (not ahead or f"i64 {ahead}" in found)
     assert FAR not in found
     assert packed(row, 2).count(NEAR) == 2 * found.count(NEAR)
+
+
+def test_what_is_packed_next(row: str) -> None:
+    """While sums are made of what was packed, for each type of these."""
+    found, ahead = keep_kernels(BY_NAME[row.partition(" ")[0]].target), TABLE[row].sums_ahead
+    assert found.count(NEAR) == (0 if ahead is None else LINES * len(SUMMED))
 
 
 def test_across_rows(row: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import lazyarr
 from lazyarr import kernels, planning
 from lazyarr.codegen.reduce_kernel import Reduce
-from lazyarr.codegen.reduce_outer import rows_at_once
+from lazyarr.codegen.reduce_outer import NARROW, rows_at_once
 from lazyarr.codegen.reduce_pipeline import compile_reduction
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
@@ -56,6 +57,18 @@ def test_more_code_for_tier_2_only(rows: int) -> None:
     assert loads(fold(), hot=True) - usual == (rows + 1 if rows > 1 else 0)
 
 
+@pytest.mark.parametrize("ahead", [0, 4])
+def test_the_next_rows_are_fetched(rows: int, ahead: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where several rows go at a time as many of the next ones, of short stretches, else the row so many
+    further on."""
+    for key, tuning in TABLE.items():
+        monkeypatch.setitem(TABLE, key, tuning._replace(rows_ahead=ahead))
+    text = compile_reduction(fold(), host_level(), hot=True, verify=True).ir
+    assert text.count("call void @llvm.prefetch") == (rows if rows > 1 else bool(ahead))
+    asked = re.search(rf"icmp sle i64 \S+, {NARROW // 8}\n", text)
+    assert bool(asked) == (rows > 1)
+
+
 @pytest.mark.parametrize(
     ("parfor", "most"),
     [(fold(), 8), (fold(squares=3), 4), (fold(squares=10), 1), (fold("s"), 1), (fold(start=-1), 1)],
@@ -95,6 +108,11 @@ def two_axes(np: Any, x: Any, y: Any) -> Any:
     return z.sum(axis=(0, 1)), z[:, :, 2:].sum(axis=0), z.sum(axis=1)
 
 
+def alike(np: Any, x: Any, y: Any) -> Any:
+    """No row is read: all elements are one number."""
+    return (np.full(x.shape, 1.1, x.dtype) * x.dtype.type(3)).sum(axis=0)
+
+
 def reversed_(np: Any, x: Any, y: Any) -> Any:
     return (x[::-1] + y).sum(axis=0), x[::3].sum(axis=0)
 
@@ -102,7 +120,7 @@ def reversed_(np: Any, x: Any, y: Any) -> Any:
 @pytest.mark.covering
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    "program", [sums, part, products, spread, greatest, selected, two_axes, reversed_],
+    "program", [sums, part, products, spread, greatest, selected, two_axes, alike, reversed_],
     ids=lambda p: p.__name__,
 )  # fmt: skip
 @pytest.mark.parametrize("char", "efdi")

@@ -494,6 +494,25 @@ def test_interrupts(code: Any) -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+def test_a_row_stays_while_a_call_goes_by_it(code: Any) -> None:
+    """A handler within the launch may call the function, too, in a way that is not met yet."""
+    if code is None:
+        return
+    f, (x,) = np.compile(lambda x: np.exp(x)), drawn(4)
+    way = met(f, np.array(x))
+    row, refers, way._filled = way.row, way._refers, -1
+    code.given.words[Also.BUSY] = 1
+    try:
+        for _ in range(4):
+            way._hear()
+    finally:
+        code.given.words[Also.BUSY] = 0
+    assert way.row is row and way._refers is refers
+    way._hear()
+    assert way.row is not None and way.row is not row and way._refers is not refers
+    same(f(np.array(x)), numpy.exp(x))
+
+
 def test_threads(code: Any) -> None:
     """Several threads of the program, each with its own arrays."""
     f = np.compile(lambda x: (x * 2, x.sum(axis=1)))

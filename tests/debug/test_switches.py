@@ -109,6 +109,7 @@ CHANGES: dict[str, Any] = {
     "rings": lambda off, on: off["moved"] > on["moved"],
     "regions": lambda off, on: off["groups"] > on["groups"],
     "again": lambda off, on: off["moved"] > on["moved"],
+    "packs": lambda off, on: off["kernels"] == on["kernels"],       # (forced kernels: nothing is packed)
     "keep": lambda off, on: off["bytes_allocated"] < on["bytes_allocated"],
     "feeds": lambda off, on: off["packed"] == 0 < on["packed"],
     "rewrites": lambda off, on: off["rules"] == 0 < on["rules"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 import subprocess
 import sys
 import threading
@@ -11,12 +12,13 @@ import pytest
 
 from lazyarr.config import options
 from lazyarr.counters import COUNT
-from lazyarr.dispatch import jit
+from lazyarr.dispatch import jit, llvm
 from lazyarr.dispatch.elf import undefined
 from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
 from lazyarr.dispatch.llvm import binding, version
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System
+from tests.interrupted import interrupted
 
 ADD = """
 define i64 @{name}(i64 %x) {{
@@ -332,3 +334,46 @@ import lazyarr.dispatch.jit, lazyarr.dispatch.levels, lazyarr.threading.run, laz
 print("llvmlite" in sys.modules)
 """)
     assert out.stdout.split() == ["False"], out.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of the program's own")
+def test_handlers_wait_while_llvm_works(monkeypatch):
+    """What one raises between the disposal of an object and the note of it would end the process."""
+    said = []
+
+    def handler(number, frame):
+        said.append("handler")
+        raise KeyError(number)
+
+    def compiled(ir, machine):
+        signal.raise_signal(signal.SIGUSR1)
+        said.append("compiled")
+        return b""
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(jit, "_compile_object", compiled)
+            with pytest.raises(KeyError):
+                jit.compile_object("", host_level())
+        assert said == ["compiled", "handler"]
+        assert signal.getsignal(signal.SIGUSR1) is handler
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    others = threading.Thread(target=lambda: said.append(bool(jit.as_read("", host_level()))))
+    others.start()                              # (nobody holds the lock any more)
+    others.join(20)
+    assert said[-1] is True
+
+
+def test_a_thread_that_is_stopped_lets_go_of_llvm():
+    """Wherever it is: what is raised at any place of the lock's own code leaves it free."""
+    def enters():
+        with llvm.within():
+            pass
+
+    places = []
+    for place in interrupted(enters, llvm.within.__wrapped__, enters):
+        places.append(place)
+        assert not llvm._lock._is_owned()
+    assert places

@@ -358,9 +358,10 @@ def test_threads() -> None:
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> dict[bool, float]:
-    """Seconds that each result takes by nodes (False) and directly."""
-    takes, now = {False: 1.0, True: 1.0}, [0.0, 0]
+def clock(monkeypatch: pytest.MonkeyPatch) -> dict[Any, float]:
+    """Seconds that each result takes by nodes (False) and directly; those that the program takes after each
+    `EVERY` results."""
+    takes, now = {False: 1.0, True: 1.0, "own": 0.0}, [0.0, 0]
 
     def time() -> float:
         return now[0]
@@ -370,11 +371,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict[bool, float]:
     counts = DIRECT.counts
 
     def passes(measure: float) -> bool:
-        now[0] += takes[DIRECT.on]
+        now[1] += 1
+        now[0] += takes[DIRECT.on] + takes["own"] * (now[1] % EVERY == 0)
         return counts(measure)
 
     monkeypatch.setattr(direct.Direct, "counts", lambda self, measure: passes(measure))
     return takes
+
+
+EVERY = 180
 
 
 def results(count: int) -> int:
@@ -385,7 +390,7 @@ def results(count: int) -> int:
 FIRST = SPAN + SPANS * SPAN
 
 
-def test_a_process_begins_directly(clock: dict[bool, float]) -> None:
+def test_a_process_begins_directly(clock: dict[Any, float]) -> None:
     """With results of the smaller sizes; then it is measured as ever."""
     clock[True] = 1e-6
     DIRECT.opens()
@@ -398,7 +403,7 @@ def test_a_process_begins_directly(clock: dict[bool, float]) -> None:
     assert DIRECT.on and DIRECT.reach == MEDIUM * EAGER
 
 
-def test_slow_results_end_the_beginning(clock: dict[bool, float]) -> None:
+def test_slow_results_end_the_beginning(clock: dict[Any, float]) -> None:
     """It is to last as long as the compiler takes to be loaded."""
     DIRECT.opens()
     assert results(3 * direct.EARLY) == 2 * direct.EARLY and not DIRECT.on
@@ -413,7 +418,7 @@ def test_it_does_not_where_options_bar_it(options: str) -> None:
     assert done.stdout.split() == [str(not options)], done.stderr
 
 
-def test_the_sooner_way_stays(clock: dict[bool, float]) -> None:
+def test_the_sooner_way_stays(clock: dict[Any, float]) -> None:
     clock[True] = 0.8 * GAIN
     assert results(FIRST - 1) == 0
     assert results(1 + LAG + sum(DIRECTLY) + len(DIRECTLY)) and DIRECT.on
@@ -422,29 +427,56 @@ def test_the_sooner_way_stays(clock: dict[bool, float]) -> None:
     assert not DIRECT.on and LIMIT.value == EAGER
 
 
-def test_nodes_stay_where_they_are_sooner(clock: dict[bool, float]) -> None:
+def test_nodes_stay_where_they_are_sooner(clock: dict[Any, float]) -> None:
     clock[True] = 1.0
     results(FIRST + LAG + sum(DIRECTLY) + 2 * len(DIRECTLY))
     assert not DIRECT.on and DIRECT.left > LASTING[False] - 9
 
 
-def test_one_short_span_tells_what_is_clear(clock: dict[bool, float]) -> None:
+def test_two_short_spans_tell_what_is_much_slower(clock: dict[Any, float]) -> None:
     clock[True] = 1.1 * CLEAR
-    assert results(FIRST + LAG + DIRECTLY[0] + 3) <= LAG + DIRECTLY[0] + 3 and not DIRECT.on
-    assert len(DIRECT.directly) == 1
-    DIRECT.forget()
-    clock[True] = 0.9 / CLEAR
-    results(FIRST + LAG + DIRECTLY[0] + 3)
-    assert DIRECT.on and len(DIRECT.directly) == 1
+    most = LAG + sum(DIRECTLY[:2]) + 5
+    assert results(FIRST + most) <= most and not DIRECT.on
+    assert len(DIRECT.directly) == 2
 
 
-def test_looks_grow_rare(clock: dict[bool, float]) -> None:
+@pytest.mark.parametrize(("takes", "sooner"), [(0.5, True), (1.4, False)])
+def test_the_programs_own_time_now_and_then_tells_nothing(
+    clock: dict[Any, float], takes: float, sooner: bool
+) -> None:
+    """Spans of nodes have it in them, short ones often have not."""
+    clock.update({True: takes, "own": 60.0})
+    for start in range(0, EVERY, 10):
+        DIRECT.forget()
+        results(start)
+        DIRECT.forget()
+        results(FIRST + LAG + sum(DIRECTLY) + 2 * len(DIRECTLY))
+        assert DIRECT.on == sooner
+
+
+def test_it_looks_where_some_code_is_numpys(clock: dict[Any, float]) -> None:
+    """Which is so by Python, call by call (`pace`)."""
+    results(SPANS * SPAN)
+    clock.update({False: 1.0, True: 2.0})
+    while DIRECT._next != DIRECT._looks:
+        results(1)
+    assert DIRECT.left > SETTLING
+    DIRECT.may_be_sooner()
+    assert DIRECT.left == SETTLING
+    results(SETTLING)
+    assert DIRECT._next == DIRECT._looked
+    DIRECT.may_be_sooner()
+    assert DIRECT.left > SETTLING, "it looks already"
+
+
+def test_looks_grow_rare(clock: dict[Any, float]) -> None:
     clock[True] = 2.0 * CLEAR
-    tried = [results(LASTING[False] * 2 ** k + FIRST + LAG + DIRECTLY[0] + 3) for k in range(4)]
-    assert all(0 < n <= LAG + DIRECTLY[0] + 3 for n in tried)
+    most = LAG + sum(DIRECTLY[:2]) + 5
+    tried = [results(LASTING[False] * 2 ** k + FIRST + most) for k in range(4)]
+    assert all(0 < n <= most for n in tried)
 
 
-def test_spans_without_plans_do_not_count(clock: dict[bool, float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spans_without_plans_do_not_count(clock: dict[Any, float], monkeypatch: pytest.MonkeyPatch) -> None:
     clock[True] = 0.1
     monkeypatch.setattr(direct, "UNPLANNED", -1.0)
     assert results(FIRST) == 0 and not DIRECT.by_nodes
@@ -452,7 +484,7 @@ def test_spans_without_plans_do_not_count(clock: dict[bool, float], monkeypatch:
     assert DIRECT.on
 
 
-def test_a_thread_that_begins_has_to_end_it(clock: dict[bool, float]) -> None:
+def test_a_thread_that_begins_has_to_end_it(clock: dict[Any, float]) -> None:
     clock[True] = 0.1
     results(FIRST - SPAN)
     other = threading.Thread(target=results, args=(SPAN + 9,))
@@ -461,7 +493,7 @@ def test_a_thread_that_begins_has_to_end_it(clock: dict[bool, float]) -> None:
     assert not DIRECT.on
 
 
-def test_options_bar_it(clock: dict[bool, float]) -> None:
+def test_options_bar_it(clock: dict[Any, float]) -> None:
     clock[True] = 0.1
     for option in {"math": "native"}, {"plan": "always"}, {"jit": "always"}, {"fast_math": True}:
         DIRECT.forget()

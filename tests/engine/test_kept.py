@@ -22,6 +22,7 @@ from lazyarr.expr import BLOCK, Expr, Keep
 from lazyarr.kernels import host
 from lazyarr.launch_keep import MOST_PACKED, PACKED
 from lazyarr.reduce_order import order_of
+from lazyarr.tuning import tuning
 
 RNG = numpy.random.default_rng(31)
 CHUNK = PACKED * BLOCK
@@ -36,7 +37,7 @@ def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     monkeypatch.setattr(outlook, "_outlooks", {})
     monkeypatch.setattr(outlook, "LEAST", 1)
     monkeypatch.setattr(outlook, "FEW", 1)
-    monkeypatch.setattr(outlook, "OUT", 1 << 62)
+    monkeypatch.setattr(outlook, "tuning", lambda level: tuning(level)._replace(sums_share=1.0))
     monkeypatch.setattr(outlook, "PAUSES", (0, 0))
     with lazyarr.options(jit="always", num_threads=request.param):
         yield
@@ -62,12 +63,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 @pytest.fixture
 def in_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "_caches", lambda: 1 << 40)
+    monkeypatch.setattr(outlook, "caches_hold", lambda: 1 << 40)
 
 
 @pytest.fixture
 def beyond_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlook, "_caches", lambda: 0)
+    monkeypatch.setattr(outlook, "caches_hold", lambda: 0)
 
 
 def head(node: Expr, size: int) -> list[int]:
@@ -143,7 +144,7 @@ MASKS: dict[str, Callable[..., Any]] = {
 def test_what_counting_reads(mask: Any, counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of an array beyond the caches as many elements are kept as may be moved in the place of that."""
     n = 10 * CHUNK
-    monkeypatch.setattr(outlook, "_caches", lambda: 8 * n - 1)
+    monkeypatch.setattr(outlook, "caches_hold", lambda: 8 * n - 1)
     a, b = RNG.random(n), RNG.random(n)
     x, y, arrays = lazyarr.array(a), lazyarr.array(b), 2 if mask is MASKS["of two"] else 1
     moves = outlook.APART if mask is MASKS["of another array"] else outlook.MOVES
@@ -159,7 +160,7 @@ def test_masks_of_other_arrays_are_another_kind(
 ) -> None:
     """What is right for one is not for the other, if as many are kept."""
     n = 10 * CHUNK
-    monkeypatch.setattr(outlook, "_caches", lambda: 8 * n - 1)
+    monkeypatch.setattr(outlook, "caches_hold", lambda: 8 * n - 1)
     low = 1 - (1 / outlook.APART + 1 / outlook.MOVES) / 2
     a, b = RNG.random(n), RNG.random(n)
     x, y = lazyarr.array(a), lazyarr.array(b)
@@ -173,7 +174,7 @@ def test_masks_of_other_arrays_are_another_kind(
 def test_a_mask_that_exists_is_short(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     """To count it reads a byte for each element."""
     n = 10 * CHUNK
-    monkeypatch.setattr(outlook, "_caches", lambda: 8 * n - 1)
+    monkeypatch.setattr(outlook, "caches_hold", lambda: 8 * n - 1)
     a = RNG.random(n)
     x = lazyarr.array(a)
     for part in (0.9, 1.1):
@@ -205,9 +206,50 @@ def test_longer_chunks_of_few_elements(op: str) -> None:
 def test_lengths_of_chunks() -> None:
     """By what is kept, if there are enough of them."""
     blocks = 1 << 14
-    lengths = [launch_keep._packed(blocks, blocks * BLOCK // each, 2) for each in (1, 2, 4, 8)]
+    ops = [Keep(0, blocks * BLOCK // each) for each in (1, 2, 4, 8)]
+    lengths = [launch_keep._grain(op, blocks, 2) for op in ops]
     assert lengths == [PACKED, 2 * PACKED, MOST_PACKED, MOST_PACKED]
-    assert launch_keep._packed(100, 10, 2) == PACKED
+    assert launch_keep._grain(Keep(0, 10), 100, 2) == PACKED
+
+
+@pytest.mark.parametrize("most", [PACKED, 8 * PACKED])
+def test_lengths_of_chunks_that_are_summed(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """As long as the CPU's row says, if each thread has several."""
+    monkeypatch.setattr(launch_keep, "tuning", lambda level: tuning(level)._replace(sums_blocks=most))
+    assert launch_keep._grain(Keep(9, 1), 1 << 14, 2) == most
+    assert launch_keep._grain(Keep(9, 1), 1 << 14, 64) == PACKED
+    assert launch_keep._grain(Keep(9, 1), 100, 2) == PACKED
+
+
+@pytest.mark.skipif(not SUMS, reason="no sums are made")
+@pytest.mark.usefixtures("beyond_cache")
+@pytest.mark.parametrize(("share", "summed"), [(0.6, True), (0.4, False)])
+def test_more_are_kept_than_are_summed(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch, share: float, summed: bool
+) -> None:
+    monkeypatch.setattr(outlook, "tuning", lambda level: tuning(level)._replace(sums_share=share))
+    n = 60_000
+    a, mask = values("d", n), numpy.arange(n) % 2 == 0
+    x, m = lazyarr.array(a), lazyarr.array(mask)
+    for _ in range(3):
+        equal(x[m].sum(), a[mask].sum())
+    assert (_room(counted) > 0) == summed
+
+
+@pytest.mark.skipif(not SUMS, reason="no sums are made")
+@pytest.mark.usefixtures("beyond_cache")
+@pytest.mark.parametrize("char", ["d", "f"])
+def test_sums_of_long_chunks(counted: Counted, monkeypatch: pytest.MonkeyPatch, char: str) -> None:
+    most, lengths, grain = 4 * PACKED, list[int](), launch_keep._grain
+    monkeypatch.setattr(launch_keep, "tuning", lambda level: tuning(level)._replace(sums_blocks=most))
+    monkeypatch.setattr(launch_keep, "EACH_THREAD", 1)
+    monkeypatch.setattr(launch_keep, "_grain", lambda *of: lengths.append(grain(*of)) or lengths[-1])
+    n = 7 * most * BLOCK + 77
+    a, mask = values(char, n), RNG.random(n) < 0.5
+    x, m = lazyarr.array(a), lazyarr.array(mask)
+    for _ in range(3):
+        equal(x[m].sum(), a[mask].sum())
+    assert {*lengths} == {most} and _room(counted) > 0
 
 
 @pytest.mark.usefixtures("beyond_cache")

@@ -21,6 +21,7 @@ from lazyarr.config import options
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
 from lazyarr.pages import PAGE
+from lazyarr.ring_pages import pattern
 from lazyarr.row_rings import Piece, Ring, pieces_of
 from tests import ringed
 from tests.ringed import AROUND, HEAT, INNER, JACOBI
@@ -147,6 +148,74 @@ def test_rings_are_mapped_once() -> None:
         assert not allocator._rings and not buffers.usage().cached
     finally:
         del allocator.rings.fresh
+
+
+def test_a_ring_serves_launches_of_fewer_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop's last launch has fewer of them, and so another pattern."""
+    asked, places, of = list[Any](), set[int](), values.Ring.of
+
+    def noted(kind: Any, nbytes: int) -> Any:
+        found = of(kind, nbytes)
+        asked.append(kind)
+        places.add(found.address)
+        return found
+
+    monkeypatch.setattr(values.Ring, "of", noted)
+    for text in (JACOBI, HEAT):
+        buffers.trim()
+        asked.clear()
+        places.clear()
+        for times in (8, 6, 4, 6, 8):
+            alike(text, (1400, 61), times=times)
+        assert len({*asked}) > 1 and len(places) == 1
+        assert all(asked[0].serves(kind) for kind in asked)
+
+
+def test_which_rings_serve_others() -> None:
+    def of(*rings: tuple[int, int], length: int = 2, nbytes: int = 50 * PAGE) -> Any:
+        return pattern(nbytes, [(a * PAGE, b * PAGE) for a, b in rings], length * PAGE)
+
+    asked = of((5, 20), (25, 45))
+    for same in (asked, of((6, 20), (25, 44)), of((30, 40)), of((5, 12), (14, 20)), of((5, 20), length=3)):
+        assert same.serves(asked)
+    for other in (of((4, 20)), of((5, 20), (25, 46)), of((15, 30)), of((5, 20), length=1), of(length=5)):
+        assert not other.serves(asked)
+    assert not of((5, 20), (25, 45), nbytes=51 * PAGE).serves(asked)
+    assert not pattern(50 * PAGE, [(5 * PAGE, 20 * PAGE)], 2 * PAGE, PAGE // 2).serves(asked)
+
+
+def test_what_serves_two_patterns() -> None:
+    def of(*rings: tuple[int, int], length: int = 2, nbytes: int = 50 * PAGE) -> Any:
+        return pattern(nbytes - PAGE // 2, [(a * PAGE, b * PAGE) for a, b in rings], length * PAGE, PAGE // 2)
+
+    one, other = of((5, 22), (26, 45)), of((4, 20), (25, 48), length=3)
+    both = one.both(other)
+    assert both == other.both(one) == of((5, 20), (26, 45), length=3)
+    assert both.serves(one) and both.serves(other) and both.own >= max(one.own, other.own)
+    assert one.both(of((5, 45), length=5)) is None                  # too long
+    assert one.both(of((5, 25))) is None                            # half of it and more would be there
+    assert one.both(of((5, 45), nbytes=51 * PAGE)) is None
+
+
+def test_launches_of_one_loop_come_to_one_ring() -> None:
+    """Of different patterns, neither of which serves the other."""
+    buffers.trim()
+    one, other = (
+        pattern(99 * PAGE, [(a * PAGE, b * PAGE)], length * PAGE) for a, b, length in ((5, 90, 3), (7, 95, 4))
+    )
+    assert not one.serves(other) and not other.serves(one)
+    places, before = list[int](), COUNT.bytes_fresh
+    for kind in (one, other, one, other):
+        found = buffers.ring(kind, 99 * PAGE)
+        assert found is not None
+        numpy.asarray(found)[:] = 1
+        places.append(found.address)
+        del found
+    both = one.both(other)
+    assert both is not None and COUNT.bytes_fresh - before == one.own + both.own
+    assert len({*places[1:]}) == 1
+    buffers.usage()                                         # (they settle)
+    assert [kind for kind, _ in buffers._allocator._rings] == [both]     # type: ignore[union-attr]
 
 
 def test_rings_lie_half_a_page_from_arrays(monkeypatch: pytest.MonkeyPatch) -> None:

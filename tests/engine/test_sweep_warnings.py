@@ -14,7 +14,7 @@ import pytest
 from late_warnings import shown
 
 import lazyarr
-from lazyarr import plan, planning, row_room
+from lazyarr import plan, planning, replay_blocks, row_room
 from lazyarr.counters import COUNT
 
 USER = "/somewhere/user.py"
@@ -88,6 +88,34 @@ def test_warnings_are_numpys(name: str, special: str) -> None:
         assert got == want, char
 
 
+def test_what_is_left_out_between_strips_is_not_looked_at_too_late() -> None:
+    """There a part that has left out more blocks than what it reads begins with comes after others that have
+    overwritten what that was made of: what is found in strips counts."""
+    text = """t = v[:-2] * 1.5
+p[1:-1, 1:] += v[1:-1, 1:]
+q[1:-1, 1:] += p[:-2, 1:]
+r[1:-1, 1:] += q[:-2, 1:]
+a = t - r[:-2]
+a = a * 20
+b = a * 2
+s[1:-1] = b * 1.5
+v[1:-1, 2:] *= 10
+del a, b, t"""
+    for row in (100, 104, 107):
+        told = []
+        for np in (numpy, lazyarr):
+            scope = {name: np.array(numpy.ones((400, 40))) for name in "vpqrs"}
+            scope["v"][[50, row], 5] = 4e306
+            if np is lazyarr:
+                np.evaluate(*scope.values())
+            with shown() as caught:
+                exec(compile(text, USER, "exec"), scope)
+                if np is lazyarr:
+                    np.evaluate(*(scope[name] for name in "vpqrs"))
+            told.append([(str(w.message), w.lineno) for w in caught])
+        assert told[0] == told[1] == [("overflow encountered in multiply", line) for line in (7, 8)]
+
+
 def test_a_launch_is_stopped_and_goes_on() -> None:
     text, launches = SWEEPS["jacobi"], []
     outcome(text, lazyarr, data("none"))
@@ -114,6 +142,35 @@ def test_nobody_asks() -> None:
     outcome(SWEEPS["jacobi"], lazyarr, data("none"))
     with numpy.errstate(all="ignore"):
         assert outcome(SWEEPS["jacobi"], lazyarr, data("many"))[0] == []
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_what_nobody_is_told_of_stops_no_launch(told: bool) -> None:
+    """Values that fade away underflow in all blocks, which is nobody's business, as a rule."""
+    u = numpy.full((120, 33), 1e-308)
+    u[:, ::2] = 4e-320
+    text = "u[1:-1, 1:-1] = (u[2:, 1:-1] * 0.1\n + u[:-2, 1:-1] * 0.3)"
+    outcome(text, lazyarr, u)
+    with numpy.errstate(under="warn" if told else "ignore"):
+        want = outcome(text, numpy, u)
+        lazyarr.debug.reset()
+        assert outcome(text, lazyarr, u) == want
+    assert bool(want[0]) == bool(COUNT.replays) == told
+
+
+def test_who_is_in_question_is_found_once_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    suspects = replay_blocks.BlockWatch._suspects
+    monkeypatch.setattr(
+        replay_blocks.BlockWatch, "_suspects",
+        lambda watch, part, keys: asked.append(part) or suspects(watch, part, keys),
+    )
+    outcome(SWEEPS["jacobi"], lazyarr, data("none"))
+    asked.clear()
+    lazyarr.debug.reset()
+    outcome(SWEEPS["jacobi"], lazyarr, data("all large"), 1)
+    assert 1 <= len(asked) == len({*asked})
+    assert COUNT.replays > len(asked)
 
 
 def test_small_blocks_are_looked_at_as_often_as_large_ones() -> None:

@@ -322,3 +322,19 @@ def test_runs_of_one_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
         for sweep in ("jacobi", "heat"):
             alike("copied", sweep, (900, 61), 13)
             assert rings() >= 3 and all(s.rows is not None for s in steps())
+
+
+def test_what_leads_may_have_unequal_rows() -> None:
+    """A field has rows that the array of the sweeps has not: each is in the block of those at its height."""
+
+    def program(a: Any) -> list[Any]:
+        u, w = a[8:] * 2, a * 3
+        for _ in range(6):
+            u[1:-1, 1:-1] = 0.25 * (u[2:, 1:-1] + u[:-2, 1:-1]) + w[9:-1, 1:-1]
+        return [u, w]
+
+    shown = numpy.random.default_rng(1).uniform(-1, 1, (401, 200))
+    made = program(lazyarr.array(shown))
+    lazyarr.evaluate(*made)
+    assert rings()
+    ringed.alike([numpy.asarray(x) for x in made], program(shown.copy()))

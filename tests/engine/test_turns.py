@@ -31,6 +31,8 @@ TAKE_TURNS = {
     "borders first": f"u[0] = u[1]\nu[-1] = u[-2]\n{ADDED}",
     "wide": "u[2:-2] += u[4:] - u[:-4] * q",
     "upwards": "u[1:] = u[:-1] * q + u[1:]",
+    "constant borders": f"{ADDED}\nu[0] = 1\nu[:, -1] = 2\nu[3, 4] = q",
+    "computed borders": f"{ADDED}\nu[0] = u[1] + u[2]\nu[-1] = 0.5 * u[-2]",
     "something held": f"{ADDED}\nkept.append(u[1:-1] * 2)",
     "lifted": "a = u[2:] + u[:-2]\nu[1:-1] = a * q - u[1:-1]\ndel a",
     "two arrays": f"a = {AROUND} * v[1:-1, 1:-1]\nb = v[2:, 1:-1] - v[:-2, 1:-1]\n"
@@ -38,13 +40,11 @@ TAKE_TURNS = {
 }  # fmt: skip
 
 STAY = {
-    "computed of borders": f"{ADDED}\nu[0] = u[1] + u[2]",
     "read too early": f"{ADDED}\nv += u[::-1]\n{BORDERS}",          # its corners are those of the last sweep
     "computed too early": f"{ADDED}\nu[0] = u[1] + u[2]\nu[:, 0] = u[:, 1]",
     "held": f"{ADDED}\nkept.append(u)\nu = u.copy()",
     "periodic": f"{ADDED}\n{PERIODIC}",                             # rows from afar
     "columns": "u[:, 1:-1] = (u[:, 2:] + u[:, :-2]) * q",           # nothing lags
-    "constant borders": f"{ADDED}\nu[0] = 1\nu[:, -1] = 2",
     "masked": f"np.copyto({INNER}, {AROUND}, where={INNER} > 0)",
     "every other": "u[1:-1:2] = u[2::2] + u[:-2:2]",
     "two stencils": f"{ADDED}\nu[1:-1] = u[2:] - u[:-2]",
@@ -140,6 +140,24 @@ def test_runs_of_one_evaluation_share_the_other_buffer(monkeypatch: pytest.Monke
     with lazyarr.options(pending_nodes=1 << 20):        # (with all sweeps in one evaluation)
         alike(JACOBI, times=13)
     assert len(chained()) == 3 and len(new) == 12 and sum(new) == 1
+
+
+def test_runs_of_arrays_that_read_one_another_end_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though nobody asks for the last sweep of one."""
+    monkeypatch.setattr(planning, "sweeps", lambda *_: 6)
+    inner = "v[1:-1, 1:-1]"
+    text = f"a = {AROUND} * {inner}\n{inner} += (v[2:, 1:-1] - v[:-2, 1:-1]) * {INNER}\n{INNER} += a\ndel a"
+    found = []
+    with lazyarr.options(pending_nodes=1 << 20), numpy.errstate(all="ignore"):
+        for np in (numpy, lazyarr):
+            random = numpy.random.default_rng(5)
+            scope = {name: np.array(random.uniform(-0.1, 0.1, (150, 60))) for name in "uv"}
+            for _ in range(10):
+                exec(text, scope)
+            del scope["u"]
+            found.append(numpy.asarray(scope["v"]))
+    assert found[0].tobytes() == found[1].tobytes()
+    assert [len(step.turns) for step, _ in chained()] == [6 + 6, 4 + 2]
 
 
 def test_sweeps_that_numpy_ran_leave_no_other_buffer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,3 +292,21 @@ def test_runs_are_of_about_one_length_and_have_room_for_all_arrays(
             assert all(rows.own_bytes == 0 for rows in launched)
             stored = {len(part.step.written) for rows in launched for part in rows.parts}
             assert stored == {2 if step is reacting else 1}
+
+
+@pytest.mark.parametrize("pending", [10, 11, 12, 14])
+def test_cuts_end_with_whole_sweeps_where_borders_are_written(pending: int) -> None:
+    """What borders are written of a sweep that has begun is left to the next evaluation."""
+    u = lazyarr.array(numpy.zeros((30, 30)))
+    lazyarr.evaluate(u)
+    step = (
+        lambda: u.__setitem__(numpy.s_[1:-1], v[1:-1] * 0.5), lambda: u.__setitem__(0, 1.0),
+        lambda: u.__setitem__(-1, 2.0), lambda: u.__setitem__(numpy.s_[:, 0], 3.0),
+    )  # fmt: skip
+    v = lazyarr.array(numpy.ones((30, 30)))
+    lazyarr.evaluate(v)
+    values = []
+    for k in range(pending):
+        step[k % 4]()
+        values.append(u.storage.value)
+    assert in_launches([values[-1]]) == [values[pending // 4 * 4 - 1]]

@@ -6,6 +6,7 @@ import numpy
 import pytest
 
 from lazyarr.expr import Expr
+from lazyarr.fusion.chain import Chain
 from lazyarr.fusion.touches import Touch, in_step
 from lazyarr.values import Buffer
 
@@ -70,3 +71,24 @@ def test_usual_views(a: object, b: object, axes: tuple[int, int], answer: bool) 
     whole = numpy.zeros((6, 5))
     touches = [touch(whole[index], whole) for index in (a, b)]      # type: ignore[index]
     assert in_step(touches[0], axes[0], touches[1], axes[1]) is answer
+
+
+def test_windows_are_those_of_each_number_of_groups() -> None:
+    """A row of each buffer, for each block from the first of the groups that touches it to the last."""
+    rng = numpy.random.default_rng(7)
+    keys = [Expr.leaf(Buffer(numpy.empty(64, numpy.uint8))) for _ in range(5)]
+    for first in range(4):
+        lags, touches = rng.integers(0, 9, 12).tolist(), []
+        for _ in lags:
+            drawn = zip(rng.integers(0, 5, 3), rng.integers(1, 9, 3), strict=True)
+            some = [(keys[int(k)], int(n)) for k, n in drawn]
+            touches.append([Touch(VALUE, key, (4, n), (8 * n, 8), 0, 8, writes=False) for key, n in some])
+        chain = Chain([], [0] * 12, touches, 4, lags=lags)
+        for n, found in enumerate(chain.windows(first)):
+            seen: dict[int, list[tuple[int, int]]] = {}
+            for lag, each in list(zip(lags, touches, strict=True))[first:n]:
+                for t in each:
+                    seen.setdefault(id(t.key), []).append((lag, t.row_bytes(0)))
+            spans = ((max(r for _, r in at), [lag for lag, _ in at]) for at in seen.values())
+            assert found == sum(row * (max(of) - min(of) + 1) for row, of in spans)
+        assert len(chain.windows(first)) == 13

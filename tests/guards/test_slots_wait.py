@@ -203,3 +203,52 @@ def test_switched_off() -> None:
     print("done")
     """
     assert output(source, LAZYARR_DISABLE="slots").strip() == "done"
+
+
+@pytest.mark.parametrize("module, name", [("interrupts", "release_signals"), ("slots.install", "template")])
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupt_meanwhile(module: str, name: str, times: int) -> None:
+    """Slots come later; what is raised while nothing is in place yet puts them off, what is raised at the end
+    does not."""
+    source = BEGIN + f"""
+    import lazyarr.{module} as module
+    calls, right = [], module.{name}
+    def interrupted(*given):
+        found = right(*given)
+        calls.append(given)
+        if len(calls) <= {times}:
+            raise KeyError
+        return found
+    module.{name} = interrupted
+    raised = 0
+    for k in range({4 * WRITING_PAYS}):
+        try:
+            assert (x + k)[3] == 3 + k
+        except KeyError:
+            raised += 1
+    assert there() and 1 <= raised <= {times}
+    before = ANSWERED.value
+    x + 1
+    assert ANSWERED.value == before + 1
+    print("done")
+    """
+    assert output(source).strip() == "done"
+
+
+def test_what_fails_is_not_tried_for_ever() -> None:
+    source = BEGIN + f"""
+    import lazyarr.slots.install as install
+    calls = []
+    def fails(*given):
+        calls.append(given)
+        raise KeyError
+    install.template = fails
+    for k in range({8 * WRITING_PAYS}):
+        try:
+            assert (x + k)[3] == 3 + k
+        except KeyError:
+            pass
+    assert len(calls) == 3 and there() and not ANSWERED.value
+    print("done")
+    """
+    assert output(source).strip() == "done"

@@ -501,7 +501,7 @@ def main(name: str, n: int) -> None:
     np = importlib.import_module(name)
     for jit in ("always", "auto"):              # loads libraries, compiles, and lets plans be made
         if np.__name__ == "lazyarr":
-            np.set_options(jit=jit)
+            np.set_options(jit=jit, tier="1")   # (compiling once more, meanwhile, takes LLVM some megabytes)
         for program in PROGRAMS.values():
             finish(np, program(np, 200_000))
     found = {

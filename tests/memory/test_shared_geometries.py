@@ -24,8 +24,16 @@ def come_by(shapes: int) -> None:
 def test_those_in_use_stay_known() -> None:
     used = [geometry.fresh((n + 2, 5), numpy.dtype("f4")) for n in range(40)]
     come_by(1000)
-    assert all(map(geometry.is_fresh, used))
+    known = [*map(geometry.is_fresh, used)]     # (nobody shows geometries, whose memory is none)
+    assert all(known)
     assert all(geometry.fresh(geo.shape, geo.dtype) is geo for geo in used)
+
+
+def test_all_stay_known_where_all_are_in_use() -> None:
+    others = [*geometry._fresh.values()]
+    used = [geometry.fresh((n + 2, 7), numpy.dtype("f4")) for n in range(200)]
+    known = [*map(geometry.is_fresh, used)]
+    assert all(known) and others
 
 
 def test_no_more_than_twice_as_many_as_are_used_are_kept() -> None:

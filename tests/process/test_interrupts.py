@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy
@@ -13,6 +14,7 @@ import pytest
 import lazyarr as np
 from lazyarr import interrupts
 from lazyarr.expr import Expr
+from tests.interrupted import interrupted
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -83,6 +85,108 @@ def test_a_handler_that_raises_while_it_is_put_aside(monkeypatch, error):
         assert signal.getsignal(signal.SIGINT) is before[1]
     finally:
         signal.signal(signal.SIGALRM, before[0])
+
+
+NUMBERS = [getattr(signal, name) for name in ("SIGINT", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)]
+
+
+@pytest.fixture
+def handlers():
+    """What has come, and was told to raise, when handlers of three signals are in place."""
+    came: list[int] = []
+    raising: list[int] = []
+
+    def handler(number, frame):
+        came.append(number)
+        if number in raising:
+            raise KeyError(number)
+
+    before = {number: signal.signal(number, handler) for number in NUMBERS}
+    yield came, raising
+    assert all(signal.getsignal(number) is handler for number in NUMBERS)
+    for number, other in before.items():
+        signal.signal(number, other)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of the program's own")
+@pytest.mark.parametrize("many", [1, 2, 3])
+@pytest.mark.parametrize("first", range(3))
+def test_all_handlers_run_when_some_raise(handlers, first, many):
+    came, raising = handlers
+    order = NUMBERS[first:] + NUMBERS[:first]
+    raising += order[:many]
+    held = interrupts.hold_signals()
+    for number in (*order, *order):
+        signal.raise_signal(number)
+    assert not came
+    with pytest.raises(KeyError) as error:
+        interrupts.release_signals(held)
+    assert came == order                        # (each once, as Python has it)
+    assert error.value.args == (order[many - 1],)
+    assert [bool(error.value.__context__)] == [many > 1]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of the program's own")
+@pytest.mark.parametrize("many", [1, 2, 3])
+def test_what_is_left_when_one_raises_runs_at_the_end(handlers, many):
+    came, raising = handlers
+    raising += NUMBERS[:many]
+    held = interrupts.hold_signals()
+    for number in NUMBERS:
+        signal.raise_signal(number)
+    with pytest.raises(KeyError):
+        interrupts.deliver(held)
+    assert came == NUMBERS
+    signal.raise_signal(NUMBERS[2])
+    assert len(came) == 3
+    raising.clear()
+    interrupts.release_signals(held)
+    assert came == [*NUMBERS, NUMBERS[2]]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs signals of the program's own")
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("raises", [False, True])
+def test_interrupts_while_handlers_are_put_back(handlers, number, raises):
+    """Wherever that is: all are put back, and all run whose signals came."""
+    came, raising = handlers
+    raising += NUMBERS if raises else []
+
+    def released():
+        came.clear()
+        held = interrupts.hold_signals()
+        signal.raise_signal(NUMBERS[1])
+        try:
+            interrupts.release_signals(held)
+        except KeyError:
+            assert raises
+
+    places = []
+    within = interrupts.release_signals, interrupts.Held.put_back       # (not where handlers begin)
+    comes = partial(signal.raise_signal, number)
+    for place in interrupted(released, *within, then=comes):
+        places.append(place)
+        assert set(came) == {NUMBERS[1], number}
+        handler = signal.getsignal(NUMBERS[0])
+        assert all(signal.getsignal(number) is handler for number in NUMBERS)
+    assert len(places) > 5
+
+
+def test_handlers_that_others_set_meanwhile_stay():
+    before = signal.getsignal(signal.SIGINT)
+
+    def handler(number, frame):
+        signal.signal(number, signal.SIG_IGN)
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        held = interrupts.hold_signals()
+        signal.raise_signal(signal.SIGINT)
+        interrupts.deliver(held)
+        interrupts.release_signals(held)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("nth", range(8))

@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 import lazyarr
+from tests.slots.operands import python_calls
 
 CALLS = """
 a.sum(axis=True)
@@ -97,6 +98,31 @@ a.copy(None)
 a.copy('K')
 np.subtract(a, a, ...)
 np.subtract(a, a, out=...)
+np.divide(b, b - 2, out=b * 0, where=b != 2)
+np.divide(a, a, out=(a * 0,), where=a > 1)
+np.divide(a, a, out=a, where=[True, False, True])
+np.divide(a, a - a[0], out=a, where=a > -1, casting='unsafe')
+np.add(a, a, dtype=int)
+np.add(a, a, dtype=int, casting='unsafe')
+np.add(a, 1, dtype='f4')
+np.add(a, a, dtype=[('x', 'f8')])
+np.multiply(a, a, a, casting='unsafe')
+np.add(a, b[:3], u[:3], casting='unsafe')
+np.add(b, u, u, casting='same_kind')
+np.maximum(b, u, b, casting='unsafe')
+np.add(a, a, a, out=a)
+np.add(a, a, None, casting='safe')
+np.add(u, u, out=u, casting='no')
+np.add(a, a, out=o, dtype=float)
+np.add(2, 3, dtype=float)
+np.modf(a, out=None, casting='safe')
+np.sqrt(a - 1, where=True, casting='safe')
+np.max([a, a + 1], axis=0)
+np.maximum.reduce([b, b * 2], axis=-1)
+np.maximum.reduce([b, b * 2], 0, None, b)
+np.sum([a, a], axis=5)
+np.sum([a, b], axis=0)
+np.mean([a, a], keepdims=True)
 """
 
 
@@ -115,9 +141,25 @@ def outcome(np: Any, call: str, n: int) -> Any:
     return value.dtype, value.shape, value.tobytes(), [(w.category, str(w.message)) for w in caught]
 
 
-@pytest.mark.parametrize(("jit", "n"), [("auto", 100_000), ("always", 5)])
+@pytest.mark.parametrize(("jit", "n"), [("auto", 100_000), ("auto", 5), ("always", 5)])
 @pytest.mark.parametrize("call", CALLS.strip().splitlines())
 def test_same(call: str, jit: str, n: int) -> None:
     want = outcome(numpy, call, n)
     with lazyarr.options(jit=jit):
         assert outcome(lazyarr, call, n) == want
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.divide(a, a, out=o, where=m)", "np.add(a, a, dtype=float)", "np.add(a, a, o, casting='unsafe')",
+        "np.maximum.reduce([a, a])", "np.max([a, a], axis=0)", "np.sum([a, a, o], axis=0)",
+    ],
+)  # fmt: skip
+def test_small_calls_take_few_steps(call: str) -> None:
+    """What is NumPy's in any case is NumPy's at once."""
+    a = lazyarr.array(numpy.arange(12.0))
+    scope = {"np": lazyarr, "a": a, "o": lazyarr.zeros(12), "m": a > 3}
+    eval(call, scope)                                   # imports what it needs
+    _, calls = python_calls(eval, call, scope)
+    assert calls <= 9

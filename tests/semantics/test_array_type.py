@@ -168,6 +168,17 @@ def test_flat(a):
     b.flat[1:3] = -1
     assert b.flat[2] == -1 and b.flat.base is b
     assert type(b.flat[[0, 1]]) is np.ndarray
+    large = np.ones(300_000) * 2
+    assert large.flat[-1] == 2 == large.flat[5]
+    for wrong in 300_000, -300_001:
+        with pytest.raises(IndexError, match="is out of bounds for size 300000"):
+            large.flat[wrong]
+    for a, key in ((b, 2**40), (b, 2**70), (b[:0], 1), (np.arange(3.0), 3)):
+        with pytest.raises((IndexError, OverflowError)) as ours:
+            a.flat[key]
+        with pytest.raises((IndexError, OverflowError)) as theirs:
+            numpy.array(a).flat[key]
+        assert repr(ours.value) == repr(theirs.value)
     assert sum(1 for _ in b.flat) == b.size
     b.flat = 3
     assert (b == 3).all()

@@ -250,3 +250,15 @@ def test_references_are_numpys():
     before = sys.getrefcount(x)
     x + 1, x[1:], np.sum(x), np.array([x, x])
     assert sys.getrefcount(x) == before
+
+
+@pytest.mark.parametrize("name", ["atleast_1d", "atleast_2d", "atleast_3d"])
+def test_views_of_several_arrays_are_left_to_any_of_their_classes(name, n):
+    class Own:
+        def __array_function__(self, func, types, args, kwargs):
+            return func.__name__, len(args), Own in types
+
+    x = np.ones(n) + 1
+    for args in ((x, Own()), (Own(), x), (x, x, Own()), (1, Own())):
+        assert getattr(np, name)(*args) == getattr(numpy, name)(*args) == (name, len(args), True)
+    assert [y.ndim for y in getattr(np, name)(x, 2)] == [int(name[-2])] * 2

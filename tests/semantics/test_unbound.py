@@ -91,3 +91,13 @@ def test_results_are_the_subclass_s(placed: None) -> None:
     assert type(pickle.loads(pickle.dumps(x))) is Mine
     np.ndarray.shape.__set__(x, (2, 3))
     assert x.shape == (2, 3) and np.ndarray.sum(x) == 15
+
+
+def test_fill_refuses_what_is_no_array(placed: None) -> None:
+    for args in ((1, 2), 3), ([1], 3), (numpy.float64(2), 3):
+        errors = []
+        for module in np, numpy:
+            with pytest.raises(TypeError) as raised:
+                module.ndarray.fill(*args)
+            errors.append(str(raised.value))
+        assert errors[0] == errors[1]

@@ -124,3 +124,10 @@ def test_changes_in_place_are_seen(arrays):
         assert error_state.prompt()
         warnings.resetwarnings()
         assert not error_state.prompt()
+
+
+def test_one_sample_warns_of_nothing() -> None:
+    with np.options(jit="always"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for start in 0, 2.5:
+            assert np.linspace(start, 3, 1).tolist() == [start]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy
@@ -24,7 +26,7 @@ ONLY_HERE = pytest.mark.skipif(
 )
 
 
-APART = looked_up.__code__, Collecting.hear.__code__
+APART = looked_up.__code__, Collecting.bring_back.__code__
 """Run since some test has made a subclass, and where garbage happens to be collected."""
 
 
@@ -79,3 +81,31 @@ def both(dtype: Any = "f8") -> tuple[Any, numpy.ndarray]:
     x = np.array(real) * np.array(1, dtype)
     np.evaluate(x)
     return x, real
+
+
+class Garbage:
+    """Garbage that only the collector frees, which runs what it was given."""
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.act, self.own = act, self
+
+    def __del__(self) -> None:
+        self.act()
+
+
+@contextmanager
+def collecting_early() -> Iterator[None]:
+    """The next container, new tuples of few parts among them, has garbage collected."""
+    enabled, before = gc.isenabled(), gc.get_threshold()
+    gc.disable()
+    taken = [tuple([0] * n) for n in (1, 2, 3) for _ in range(3000)]        # (else freed ones are used again)
+    gc.set_threshold(1, 1000, 1000)
+    gc.enable()
+    try:
+        yield
+    finally:
+        gc.disable()
+        del taken
+        gc.set_threshold(*before)
+        if enabled:
+            gc.enable()

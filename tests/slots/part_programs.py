@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy
 
-ROWS, COLUMNS = 400, 120
+ROWS, COLUMNS = 600, 120
 KINDS = "f8 f8 f8 f4 i8 i8 i4 u1 c16 ?"
 
 BINARY = "+ - * / // % ** @ < <= == != > & | ^"

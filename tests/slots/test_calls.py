@@ -113,6 +113,23 @@ def test_functions(name: str) -> None:
     assert pickle.loads(pickle.dumps(fn)) is fn
 
 
+@pytest.mark.parametrize(
+    "numbers",
+    [(9, -1, -1), (-3, 4), (0, 10, 3), (numpy.int64(6), -1, -2), (5, 5), (-5, -9), (2, numpy.uint8(9))],
+)
+def test_ranges(numbers: tuple[Any, ...]) -> None:
+    found, calls = python_calls(np.arange, *numbers)
+    assert calls == 0 and same(found, numpy.arange(*numbers))
+
+
+def test_ranges_of_other_numbers() -> None:
+    for numbers in (
+        (0, 2**62, 2**61), (2**70, 2**70 + 3), (-(2**63), 2**63, 2**62), (0.5, 3), (0, 1, 0.25), (True, 4),
+        (-(10**6), 10**6), (2 * 10**6, 0, -3),
+    ):  # fmt: skip
+        assert same(np.arange(*numbers), numpy.arange(*numbers))
+
+
 TAKING = {"finished", "_are_plain", "_small", "plain", "part", "__missing__"}
 """What takes results apart, and learns a type."""
 
@@ -214,6 +231,7 @@ def test_errors_are_numpys() -> None:
         lambda m, x: x.reshape(5, 5), lambda m, x: x.sum(axis=9), lambda m, x: x.sum(what=1),
         lambda m, x: m.sum(), lambda m, x: m.zeros(-1), lambda m, x: m.zeros("a"),
         lambda m, x: m.dot(x, x[:2]), lambda m, x: m.array([1, [2]]), lambda m, x: m.arange(),
+        lambda m, x: m.arange(0, 9, 0), lambda m, x: m.arange(0, slice(3)), lambda m, x: m.arange(..., 3, 1),
         lambda m, x: m.concatenate((x, x.reshape(2, 6))), lambda m, x: m.concatenate(()),
         lambda m, x: x.item(99), lambda m, x: m.ndarray.sum(3), lambda m, x: x.astype("nothing"),
         lambda m, x: m.linspace(0, 1, -1), lambda m, x: x.copy(1, 2, 3), lambda m, x: m.zeros(2**62),

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import gc
 import io
+import operator
 import os
 import pickle
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -17,7 +19,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from tests.slots.operands import ONLY_HERE, lazy, same
+from tests.slots.operands import ONLY_HERE, both, lazy, same
 
 pytestmark = ONLY_HERE
 ROOT = Path(__file__).parents[2]
@@ -93,6 +95,66 @@ def test_assignment_calls_a_handler_once() -> None:
         assert calls == ["overflow"]
 
 
+class Acting:
+    """An index that does something to an array first."""
+
+    def __init__(self, act: Any, x: Any) -> None:
+        self.act, self.x, self.found = act, x, None
+
+    def __index__(self) -> int:
+        self.found = self.act(self.x)
+        return 1
+
+
+@pytest.mark.parametrize("act", [lambda x: x + 1, lambda x: operator.iadd(x, 1), lambda x: x.sort(0)])
+@pytest.mark.parametrize("write", [False, True])
+@pytest.mark.parametrize("where", [0, 1])
+def test_slices_that_change_what_they_pick_from(act: Any, write: bool, where: int) -> None:
+    outcomes = []
+    for m, x in zip((np, numpy), both(), strict=True):
+        key: list[Any] = [m.array([1, 2, 3])] * 2
+        key[where] = slice(acting := Acting(act, x), 5)
+        found = operator.setitem(x, tuple(key), 5) if write else x[tuple(key)]
+        outcomes.append((found, acting.found, x))
+    for found, expected in zip(*outcomes, strict=True):
+        assert found is expected is None or same(found.copy(), expected)
+
+
+KEYS: dict[str, Any] = {
+    "list": [1] * 200, "lists": ([1] * 200, [2] * 200), "beside a number": (1, [2] * 200),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("name", KEYS)
+def test_what_handlers_of_signals_raise_is_not_lost(name: str, large: bool) -> None:
+    x, key = (both()[0] if large else np.ones((10, 10))), KEYS[name]
+    called = False
+
+    class Late(Exception):
+        pass
+
+    def handler(*_: Any) -> None:
+        nonlocal called
+        called = True
+        raise Late
+
+    def picks() -> None:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 1e-3)
+        while not called:
+            x[key]
+
+    before = signal.signal(signal.SIGVTALRM, handler)
+    try:
+        for _ in range(10):
+            called = False
+            with pytest.raises(Late):
+                picks()
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
 def test_very_many_arguments() -> None:
     assert np.broadcast_shapes(*[(3,)] * 5000) == (3,)
     assert len(np.broadcast_arrays(*[np.zeros(2)] * 5000)) == 5000
@@ -120,6 +182,8 @@ def test_arrays_that_are_not_whole() -> None:
             lambda a: a.real, lambda a: a.T, list, len, lambda a: a + 1, lambda a: a[0], lambda a: a.sum(),
             lambda a: a.shape, np.sum, lambda a: -a, lambda a: a == a, lambda a: np.sqrt(a), np.asarray,
             lambda a: a.__setitem__(0, 1), lambda a: np.concatenate([a, a]), lambda a: numpy.float64(2) * a,
+            lambda a: a[[0, 1], [0, 1]], lambda a: a[numpy.array([1]), 0], lambda a: operator.iadd(a, 1),
+            lambda a: a.__setitem__(([0], 0), 1), lambda a: np.where(a, a, a), lambda a: a[..., 0],
         ):  # fmt: skip
             with pytest.raises((AttributeError, TypeError)):
                 program(broken)

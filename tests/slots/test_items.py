@@ -31,23 +31,69 @@ def test_elements_run_no_python(shape: tuple[int, ...]) -> None:
     key: Any = tuple(n // 3 for n in shape)
     key = key if len(shape) > 1 else key[0]
     assert same(x[key], real[key])                      # finds the window
-    for k in (key, tuple(-1 for _ in shape)):
+    typed = [tuple(map(numpy.dtype(c).type, numpy.atleast_1d(key) % 100)) for c in "bhilqBHILQ"]
+    for k in (key, tuple(-1 for _ in shape), *typed, *[t[0] for t in typed if len(shape) == 1]):
         found, calls = python_calls(operator.getitem, x, k)
         assert calls == 0 and same(found, real[k])
 
 
 @pytest.mark.parametrize("pending", [True, False])
 def test_views_run_no_python(pending: bool) -> None:
-    for key in (3, slice(2, 500, 7), (slice(None), 4), (2, slice(1)), (slice(None), slice(3))):
+    for key in (
+        3, slice(2, 500, 7), (slice(None), 4), (2, slice(1)), (slice(None), slice(3)), numpy.int64(-3),
+        numpy.uint8(7), (numpy.int32(4), slice(None, None, -1)), None, (None, 3), (..., 5), (7, ..., None),
+        (slice(3), None, 4), (numpy.int16(2), 3, ...), (..., None, 2, 4),
+    ):  # fmt: skip
         x = np.arange(300_000).reshape(600, 500) * 1
         if not pending:
             np.evaluate(x)
         found, calls = python_calls(operator.getitem, x, key)
         assert calls == 0 and found.base is x and found.storage is x.storage
         assert np.is_evaluated(x) == (not pending)
-        assert same(found + 0, numpy.arange(300_000).reshape(600, 500)[key])
+        assert same(found.copy(), numpy.arange(300_000).reshape(600, 500)[key])
         found[...] = 7
         assert (x[key] == 7).all()
+
+
+@pytest.mark.parametrize("pending", [True, False])
+def test_turned_views_run_no_python(pending: bool) -> None:
+    real = numpy.arange(300_000).reshape(600, 5, 100)
+    for get in map(operator.attrgetter, ("T", "mT")):
+        for cut in (slice(None), 3, (slice(9), 2), (slice(5), slice(2), slice(7, None, -1)), (..., 4)):
+            x = np.array(real) * 1
+            if not pending:
+                np.evaluate(x)
+            part = x[cut]
+            found, calls = python_calls(get, part)
+            assert calls == 0 and found.base is x and found.storage is x.storage and found is not part
+            assert np.is_evaluated(x) == (not pending) and same(found.copy(), get(real[cut]).copy())
+            found[...] = 7
+            assert (part == 7).all()
+    with pytest.raises(ValueError, match="ndim"):
+        x[0, 0].mT  # noqa: B018
+    with pytest.raises(AttributeError):
+        x.T = x
+
+
+def test_small_arrays_are_indexed_by_all_integers() -> None:
+    real = numpy.arange(24.0).reshape(2, 3, 4)
+    x = np.array(real)
+    for c in "bhilqBHILQ":
+        for numbers in (1, 2, 3), (0, 0, 0), (1, 2, 4), (2, 0, 0), (-1, -3, -4), (-1, -3, -5):
+            if c.isupper() and min(numbers) < 0:
+                continue
+            key = tuple(map(numpy.dtype(c).type, numbers))
+            for k in key, key[:2], key[0], (*key, 0), (key[0], slice(2), key[2]):
+                try:
+                    expected = real[k]
+                except IndexError as error:
+                    with pytest.raises(IndexError) as raised:
+                        x[k]
+                    assert str(raised.value) == str(error)
+                else:
+                    assert same(x[k], expected)
+                    x[k] = real[k] = x[k] + 1
+    assert same(x, real)
 
 
 def test_elements_after_writes() -> None:

@@ -39,6 +39,7 @@ def test_small_writes_keep_their_turn(dtype: str, patient: None) -> None:
     part, other = x.reshape(-1)[:KEEPS_GIL], x.reshape(-1)[-2 * KEEPS_GIL :: 2]
     value = np.array(numpy.arange(KEEPS_GIL) % 2, dtype)
     integers = np.array(numpy.arange(KEEPS_GIL) % 2, "i8")
+    mask = integers == 1
     turns, ended = 0, False
 
     def count() -> None:
@@ -57,6 +58,8 @@ def test_small_writes_keep_their_turn(dtype: str, patient: None) -> None:
         part[:] = integers
         part[:] = 1
         part[::-1] = other
+        part[:2] = [1, 0]
+        np.maximum(part, part, out=part, where=mask)
         x[0, 1] = 0
         if dtype != "?":
             part += value

@@ -62,24 +62,18 @@ def test_two_threads_really_run():
     before = COUNT.parallel_launches
     for _ in range(50):
         words[0] = 0
+        pool.trust()                    # (chunks that wait for each other; other launches' may not)
         parallel_for(kernels()["meet"], words.ctypes.data, 2, 2)
         assert words[0] == 2
     assert COUNT.parallel_launches == before + 50
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts of Linux")
-def test_helpers_stay_awake_for_who_comes_again_soon():
-    """By a clock that only the test and its kernel advance: what a launch takes, and what is between two."""
-    python("""
+FAKE = """
 import ctypes
-import threading
-import time
-from pathlib import Path
 import numpy
 from lazyarr.dispatch.jit import load
 from lazyarr.dispatch.levels import host_levels
-from lazyarr.threading import system_ir
-from lazyarr.threading.run import parallel_for
+from lazyarr.threading import loops_ir, pool, system_ir
 
 clock = ctypes.c_int64(1000)
 at = f"inttoptr (i64 {ctypes.addressof(clock)} to ptr)"
@@ -89,6 +83,19 @@ define internal i64 @now() {{
   ret i64 %t
 }}
 '''
+"""
+"""A clock that only the test and its kernels advance."""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts of Linux")
+def test_helpers_stay_awake_for_who_comes_again_soon():
+    """By a clock that only the test and its kernel advance: what a launch takes, and what is between two."""
+    python(FAKE + """
+import threading
+import time
+from pathlib import Path
+from lazyarr.threading.run import parallel_for
+
 meet = '''
   %o{0} = atomicrmw add ptr %{0}, i64 1 seq_cst
   br label %wait{0}
@@ -137,6 +144,96 @@ awake, slower, longer, late = (
 )
 assert awake == longer == 0, (awake, longer)
 assert slower >= 6 and late >= 6, (slower, late)    # (later than a launch takes, or than pays)
+""")
+
+
+def test_callers_work_alone_where_helpers_cost_more_than_they_save():
+    python(FAKE + """
+text = loops_ir.pool(system_ir.this_system())
+text = text.replace("lazyarr_pool", "weighed").replace("lazyarr_", "weighed_")
+weighed = load(text + '''
+define i64 @weigh(ptr %kernel, i64 %took, i64 %mine, i64 %done) {
+  %kind = call ptr @kind_of(ptr %kernel, i64 2)
+  %alone = call i1 @is_alone(ptr %kind)
+  br i1 %alone, label %end, label %judge
+judge:
+  store i64 0, ptr @led
+  call void @note_led(i64 %took, i64 %mine)
+  call void @judge(ptr %kind, i64 %done, i64 0)
+  br label %end
+end:
+  %is = zext i1 %alone to i64
+  ret i64 %is
+}
+''', ("weigh", "weighed_trust"), host_levels()[0].target, kernel=False)
+weigh = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *[ctypes.c_int64] * 3)(weighed["weigh"])
+trust = ctypes.CFUNCTYPE(None)(weighed["weighed_trust"])
+KERNEL, OTHER = 1 << 20, 1 << 20 | 64
+
+def jobs(count, lost, kernel=KERNEL, took=1000, mine=1, done=2):
+    # How many of so many jobs were the caller's alone, where helpers would have cost it so much.
+    clock.value = took + lost
+    return sum(weigh(kernel, took, mine, done) for _ in range(count))
+
+trust()
+assert jobs(1000, 0) == jobs(1000, 999) == jobs(1000, 1000) == 0
+assert jobs(6, 2_000_000) == 0              # (each counts as much as the job took, at most)
+assert jobs(1000, 50_000, OTHER) == 64 + 128 + 256 + 512 + (1000 - 960 - 5 * 3)
+assert jobs(67, 0) == 64, "the other kind is unknown to this one"
+assert jobs(100, 0, OTHER) == 100 and jobs(1000, 0, OTHER) == 1024 - 100 - 25
+assert jobs(6, 2000, OTHER) == 0 and jobs(67, 2000, OTHER) == 64, "what was good begins anew"
+trust()
+assert jobs(3, 1, took=0, mine=0) == 0 and jobs(1, 1) == 1, "the caller was kept from all chunks"
+""")
+
+
+def test_callers_who_work_alone_call_helpers_where_it_takes_long():
+    python(FAKE + """
+loops_ir._CALLER += '''
+define void @lazyarr_doubt(ptr %kernel, i64 %chunks) {
+  %kind = call ptr @kind_of(ptr %kernel, i64 %chunks)
+  %left = getelementptr i32, ptr %kind, i64 1
+  store i32 1000, ptr %left
+  ret void
+}
+'''
+pool._NAMES = *pool._NAMES, "doubt"
+names = tuple(f"lazyarr_{name}" for name in pool._NAMES)
+found = load(loops_ir.pool(system_ir.this_system()), names, host_levels()[0].target, kernel=False)
+doubt = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(found["lazyarr_doubt"])
+kernel = load(f'''
+define void @work(ptr %who, i64 %chunk, i64 %thread) {{
+  %mine = getelementptr i64, ptr %who, i64 %chunk
+  %told = add i64 %thread, 1
+  store atomic i64 %told, ptr %mine seq_cst, align 8
+  %caller = icmp eq i64 %thread, 0
+  br i1 %caller, label %works, label %done
+works:
+  %t = atomicrmw add ptr {at}, i64 100000 seq_cst
+  %last = icmp eq i64 %chunk, 5
+  br i1 %last, label %wait, label %done
+wait:                           ; for somebody to run the next one
+  %next = getelementptr i64, ptr %who, i64 6
+  %other = load atomic i64, ptr %next seq_cst, align 8
+  %nobody = icmp eq i64 %other, 0
+  br i1 %nobody, label %wait, label %done
+done:
+  ret void
+}}
+''', ("work",), host_levels()[0].target)["work"]
+
+def ran(chunks):
+    who = numpy.zeros(chunks, numpy.int64)
+    pool.parallel_for()(kernel, who.ctypes.data, 0, chunks, 2, 10**12)
+    return [*who]
+
+ran(2)
+for chunks in (2, 7):
+    doubt(kernel, chunks)
+for _ in range(20):
+    assert ran(2) == [1, 1]
+    who = ran(7)
+    assert who[:3] == [1, 1, 1] and 2 in who[3:], who
 """)
 
 

@@ -1,0 +1,430 @@
+"""Elements that a mask keeps, in machine code: `x[mask]` and `x[mask] = y` by what `packing` has compiled.
+
+In:  a real array and its key, perhaps a value.   Out: what NumPy gives for them, one way or the other.
+NumPy asks of each element whether it is kept, which nobody can guess: that takes up to 5 ns, here 0.3, and
+half a microsecond before that.
+Nothing runs in between, and nobody else has a turn, so the mask is what was counted.  The code is not there
+before it pays: until then the elements of masks are counted, and Python hears of it when there were many.
+"""
+
+from __future__ import annotations
+
+from lazyarr.object_fields import (
+    BOOLS,
+    C_CONTIGUOUS,
+    DATA,
+    DIMS,
+    DTYPE,
+    FLAGS,
+    ITEMSIZE,
+    NDIM,
+    TYPE,
+    TYPE_NUMBER,
+    VALUE,
+    WRITEABLE,
+)  # fmt: skip
+from lazyarr.slot_words import LONGEST_PACKED
+from lazyarr.slots.assembler import (
+    R8,
+    R9,
+    R10,
+    R11,
+    R12,
+    R13,
+    R14,
+    R15,
+    RAX,
+    RBP,
+    RBX,
+    RCX,
+    RDI,
+    RDX,
+    RSI,
+    RSP,
+    Assembler,
+    At,
+)  # fmt: skip
+from lazyarr.slots.elements import NUMBERS
+from lazyarr.slots.routines import Known, Writer
+
+CALL = 200
+"""Elements that NumPy picks while it prepares to: for that it takes as long, however few there are."""
+
+FIRST_DATE, OTHERS = 21, 3
+"""The type numbers of dates, of spans of time, and of half precision: what lies between is text and records,
+which may hold objects."""
+
+KEPT = RBX, RBP, R12, R14, R15
+LOCAL = 32
+"""Bytes on the stack: with the registers and the return address, a multiple of 16."""
+COUNTED, ELEMENTS = At(RSP, 16), At(RSP, 24)
+"""How many elements there will be, and of how many; below them, two arguments."""
+
+
+class Picks(Writer):
+    """Writes the routine."""
+
+    def __init__(self, asm: Assembler, known: Known) -> None:
+        super().__init__(asm, known)
+        for write in (
+            self.mask, self.picked, self.packed, self.placed, self.scalar, self.arrays, self.waits,
+        ):  # fmt: skip
+            write()
+
+    def mask(self) -> None:
+        """rdi: a real array.   rsi: a key, of any type.   rax: eight times the bytes of an element, if
+        compiled code may move some by that key; else zero.   r10: how many there are."""
+        a, k = self.asm, self.known
+        a.label("mask")
+        for one in RSI, RDI:
+            self.compare(At(one, TYPE), k.real, RAX)
+            a.jump_if("other", "mask not")
+        a.load(RCX, At(RSI, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
+        a.jump_if("other", "mask not")
+        a.load_int(RCX, At(RDI, NDIM))
+        a.load_int(R8, At(RSI, NDIM))
+        a.compare(RCX, R8)
+        a.jump_if("other", "mask not")
+        a.test(RCX)                                 # (no axes: the result has one)
+        a.jump_if("equal", "mask not")
+        a.load(R8, At(RDI, DIMS))
+        a.load(R9, At(RSI, DIMS))
+        a.constant(R10, 1)
+        a.label("mask axis")
+        a.test(RCX)
+        a.jump_if("equal", "mask whole")
+        a.load(RAX, At(R8))
+        a.compare(At(R9), RAX)
+        a.jump_if("other", "mask not")
+        a.multiply(R10, RAX)
+        a.add(R8, 8)
+        a.add(R9, 8)
+        a.count_down(RCX)
+        a.jump("mask axis")
+        a.label("mask whole")
+        for one in RDI, RSI:
+            a.load_int(RAX, At(one, FLAGS))
+            a.keep(RAX, C_CONTIGUOUS)
+            a.jump_if("equal", "mask not")
+        a.load(RCX, At(RDI, DTYPE))
+        a.load_int(RAX, At(RCX, TYPE_NUMBER))
+        a.compare_number(RAX, NUMBERS + 1)
+        a.jump_if("below", "mask of bytes")
+        a.add(RAX, -FIRST_DATE)
+        a.compare_number(RAX, OTHERS - 1)
+        a.jump_if("above", "mask not")
+        a.label("mask of bytes")
+        a.load(RAX, At(RCX, ITEMSIZE))
+        a.compare_number(RAX, LONGEST_PACKED)
+        a.jump_if("above", "mask not")
+        a.constant(RCX, k.apart)
+        a.compare_number(At(RCX), 0)
+        a.jump_if("other", "mask not")
+        a.times_word(RAX)
+        a.leave()
+        a.label("mask not")
+        a.zero(RAX)
+        a.leave()
+
+    def picked(self) -> None:
+        """rdi: a real array.   rsi: a key, of any type.   r13: NumPy's function for them.   rax: the result;
+        or zero, with an error.   The caller holds both."""
+        a, k = self.asm, self.known
+        a.label("picked")
+        a.call("mask")
+        a.test(RAX)
+        a.jump_if("equal", "by NumPy")
+        a.constant(RCX, k.packers)
+        a.increase(RCX, RAX)
+        a.load(RAX, At(RCX))
+        a.test(RAX)
+        a.jump_if("other", "packed")
+        a.zero(RDX)                                 # no value
+        a.label("without code")
+        a.constant(RCX, k.unpacked)
+        a.load(RAX, At(RCX))
+        a.increase(RAX, R10)
+        a.add(RAX, CALL)
+        a.store(At(RCX), RAX)
+        a.test(RAX)
+        a.jump_if("negative", "by NumPy")
+        a.jump("waits")
+        a.label("by NumPy")
+        a.jump_to(R13)
+
+    def packed(self) -> None:
+        """rax: what packs r10 elements."""
+        a, k = self.asm, self.known
+        a.label("packed")
+        a.push(*KEPT)
+        a.add(RSP, -LOCAL)
+        for kept, given in (RBX, RDI), (RBP, RSI), (R12, R10), (R14, RAX):
+            a.copy(kept, given)
+        a.copy(RDI, RBP)
+        self.call("PyArray_CountNonzero")
+        a.store(COUNTED, RAX)
+        self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
+        a.zero(RAX)
+        a.store(At(RSP), RAX)
+        a.store(At(RSP, 8), RAX)
+        a.constant(RDI, k.real)
+        a.load(RSI, At(RBX, DTYPE))
+        a.constant(RDX, 1)
+        a.place(RCX, COUNTED)
+        a.zero(R8)
+        a.zero(R9)
+        self.call("PyArray_NewFromDescr")
+        a.test(RAX)
+        a.jump_if("equal", "packed leave")          # no memory
+        a.copy(RCX, R14)
+        a.copy(R14, RAX)
+        a.load(RAX, COUNTED)
+        a.test(RAX)
+        a.jump_if("equal", "packed done")
+        a.load(RDX, At(RBX, DTYPE))
+        a.load(RDX, At(RDX, ITEMSIZE))
+        a.multiply(RDX, RAX)
+        a.load(RSI, At(RBX, DATA))
+        a.load(RDI, At(R14, DATA))
+        a.compare(RAX, R12)
+        a.jump_if("equal", "packed all")
+        a.copy(RAX, RCX)
+        a.copy(RCX, RDX)
+        a.increase(RCX, RDI)                        # the end
+        a.copy(RDX, RDI)
+        a.load(RDI, At(RBP, DATA))
+        a.copy(R8, R12)
+        a.call_at(RAX)
+        a.label("packed done")
+        a.constant(RAX, k.packed)
+        a.count(At(RAX))
+        a.copy(RAX, R14)
+        a.label("packed leave")
+        a.add(RSP, LOCAL)
+        a.pop(*reversed(KEPT))
+        a.leave()
+        a.label("packed all")
+        self.call("memcpy")
+        a.jump("packed done")
+
+    def placed(self) -> None:
+        """rdi, rsi: as of "picked".   rdx: a value, a real array or a scalar.   r13: NumPy's function for the
+        three.   rax: what that gives, 0 or -1, with an error.   The caller holds all."""
+        a, k = self.asm, self.known
+        a.label("placed")
+        a.call("mask")
+        a.test(RAX)
+        a.jump_if("equal", "by NumPy")
+        a.load_int(RCX, At(RDI, FLAGS))
+        a.test_int(RCX)                             # NumPy has something to say first
+        a.jump_if("negative", "by NumPy")
+        a.keep(RCX, WRITEABLE)
+        a.jump_if("equal", "by NumPy")
+        a.constant(RCX, k.spreaders)
+        a.increase(RCX, RAX)
+        a.load(R11, At(RCX))
+        a.test(R11)
+        a.jump_if("equal", "without code")
+        a.load(RCX, At(RDI, DTYPE))
+        a.load(R8, At(RCX, ITEMSIZE))
+        a.multiply(R8, R10)
+        a.load(RCX, At(RDI, DATA))
+        a.increase(R8, RCX)                         # rcx, r8: from where to where elements are written to
+        self._unless_shared(At(RSI, DATA), R10, "mask", "by NumPy")
+        a.load(RAX, At(RDX, TYPE))
+        self.compare(RAX, k.real, R9)
+        a.jump_if("equal", "placed array")
+
+        a.push(*KEPT)
+        a.add(RSP, -LOCAL)
+        self._keep()
+        a.load(R15, At(RBX, DTYPE))
+        for dtype, types in (k.doubles, (k.floats, k.double)), (k.words, (k.word,)):
+            self.compare(R15, dtype, RCX)
+            a.jump_if("other", f"placed no {dtype}")
+            for of_scalars in types:
+                self.compare(RAX, of_scalars, RCX)
+                a.jump_if("equal", "placed number")
+            a.label(f"placed no {dtype}")
+        a.load_int(RCX, At(R15, TYPE_NUMBER))
+        a.compare_number(RCX, NUMBERS)
+        a.jump_if("above", "placed not")
+        a.call("real scalar")
+        a.test(RAX)
+        a.jump_if("equal", "placed not")
+        self.on("Py_IncRef", R15)                   # the new array's reference
+        a.zero(RAX)
+        a.store(At(RSP), RAX)
+        a.store(At(RSP, 8), RAX)
+        a.constant(RDI, k.real)
+        a.copy(RSI, R15)
+        for register in RDX, RCX, R8, R9:
+            a.zero(register)
+        self.call("PyArray_NewFromDescr")
+        a.test(RAX)
+        a.jump_if("equal", "placed failed")
+        a.copy(R15, RAX)                            # one element, to which NumPy casts the value
+        a.copy(RDI, R15)
+        a.constant(RSI, k.ellipsis)
+        a.copy(RDX, R14)
+        a.call_at(R13)
+        a.test_int(RAX)
+        a.jump_if("other", "placed refused")
+        a.load(RSI, At(R15, DATA))
+        a.call("placed one")
+        a.constant(RAX, "Py_DecRef")
+        a.copy(RDI, R15)
+        a.call_at(RAX)
+        a.jump("placed done")
+        a.label("placed refused")
+        self.on("Py_DecRef", R15)
+        a.label("placed failed")                    # nothing has happened: NumPy finds the words for it
+        self.call("PyErr_Clear")
+        a.label("placed not")
+        a.copy(RDI, RBX)
+        a.copy(RSI, RBP)
+        a.copy(RDX, R14)
+        a.add(RSP, LOCAL)
+        a.pop(*reversed(KEPT))
+        a.jump_to(R13)
+        a.label("placed number")
+        a.place(RSI, At(R14, VALUE))
+        a.call("placed one")
+        a.label("placed done")
+        a.constant(RAX, k.packed)
+        a.count(At(RAX))
+        a.zero(RAX)
+        a.add(RSP, LOCAL)
+        a.pop(*reversed(KEPT))
+        a.leave()
+
+        a.label("placed one")                       # rsi: where the value is
+        a.push(RSI)
+        a.copy(RDI, RBP)
+        self.call("PyArray_CountNonzero")
+        a.pop(RSI)
+        a.test(RAX)
+        a.jump_if("equal", "placed none")
+        a.load(RDX, At(RBX, DTYPE))
+        a.load(RDX, At(RDX, ITEMSIZE))
+        a.increase(RDX, RSI)
+        a.zero(RCX)
+        a.label("placed by code")                   # rdx, rcx: where values end, how far apart they are
+        a.load(RDI, At(RBP, DATA))
+        a.load(R8, At(RBX, DATA))
+        a.load(R9, At(RSP, ELEMENTS.offset + 8))
+        a.add(RSP, -8)
+        a.call_at(R12)
+        a.add(RSP, 8)
+        a.label("placed none")
+        a.leave()
+
+    def scalar(self) -> None:
+        """rax: a type.   rax: itself, if it is one of scalars that assignments never warn of; else zero."""
+        a, k = self.asm, self.known
+        a.label("complex scalar")
+        self.found_in(k.complexes, "complex scalar")
+        a.leave()
+        a.label("real scalar")
+        a.copy(R9, RAX)
+        a.call("complex scalar")
+        a.test(RAX)
+        a.jump_if("other", "real scalar not")
+        a.copy(RAX, R9)
+        self.found_in(k.scalars, "real scalar")
+        a.leave()
+        a.label("real scalar not")
+        a.zero(RAX)
+        a.leave()
+
+    def arrays(self) -> None:
+        """As many values as there are elements, side by side, in memory of their own."""
+        a = self.asm
+        a.label("placed array")
+        a.load(RAX, At(RDI, DTYPE))
+        a.compare(At(RDX, DTYPE), RAX)
+        a.jump_if("other", "by NumPy")
+        a.compare_number(At(RDX, NDIM), 1, wide=False)
+        a.jump_if("other", "by NumPy")
+        a.load_int(R9, At(RDX, FLAGS))
+        a.keep(R9, C_CONTIGUOUS)
+        a.jump_if("equal", "by NumPy")
+        a.load(R9, At(RDX, DIMS))
+        a.load(R9, At(R9))
+        a.multiply(R9, At(RAX, ITEMSIZE))
+        self._unless_shared(At(RDX, DATA), R9, "values", "by NumPy")
+        a.push(*KEPT)
+        a.add(RSP, -LOCAL)
+        self._keep()
+        a.copy(RDI, RBP)
+        self.call("PyArray_CountNonzero")
+        a.load(RCX, At(R14, DIMS))
+        a.compare(At(RCX), RAX)
+        a.jump_if("other", "placed not")
+        a.test(RAX)
+        a.jump_if("equal", "placed done")
+        a.load(RCX, At(RBX, DTYPE))
+        a.load(RCX, At(RCX, ITEMSIZE))
+        a.load(RSI, At(R14, DATA))
+        a.copy(RDX, RCX)
+        a.multiply(RDX, RAX)
+        a.increase(RDX, RSI)
+        a.call("placed by code")
+        a.jump("placed done")
+
+    def _keep(self) -> None:
+        """What "placed" has found out."""
+        for kept, given in (RBX, RDI), (RBP, RSI), (R12, R11), (R14, RDX):
+            self.asm.copy(kept, given)
+        self.asm.store(ELEMENTS, R10)
+
+    def _unless_shared(self, start: At, length: int, what: str, otherwise: str) -> None:
+        """Go on if so many bytes from a word's address on have none with those from rcx to r8; r9, which may
+        be the length, is lost."""
+        a = self.asm
+        a.copy(R9, length)
+        a.increase(R9, start)
+        a.compare(R9, RCX)
+        a.jump_if("above", f"{what} behind")
+        a.jump(f"{what} apart")
+        a.label(f"{what} behind")
+        a.load(R9, start)
+        a.compare(R8, R9)
+        a.jump_if("above", otherwise)
+        a.label(f"{what} apart")
+
+    def waits(self) -> None:
+        """NumPy does it, once more; but before, Python looks for the code."""
+        a, k = self.asm, self.known
+        a.label("waits")
+        a.push(RBX, RBP, R12)
+        for kept, given in (RBX, RDI), (RBP, RSI), (R12, RDX):
+            a.copy(kept, given)
+        a.constant(RDI, k.hear_masks)
+        for register in RSI, RDX, RCX:
+            a.zero(register)
+        self.call("PyObject_Vectorcall")
+        a.test(RAX)
+        a.jump_if("equal", "waits no more")
+        self.on("Py_DecRef", RAX)
+        a.label("waits on")
+        for kept, given in (RBX, RDI), (RBP, RSI), (R12, RDX):
+            a.copy(given, kept)
+        a.pop(R12, RBP, RBX)
+        a.jump_to(R13)
+        a.label("waits no more")
+        a.constant(RDI, k.too_deep)
+        self.call("PyErr_ExceptionMatches")
+        a.test_int(RAX)
+        a.jump_if("equal", "waits error")           # by a signal's handler, say
+        self.call("PyErr_Clear")
+        a.jump("waits on")
+        a.label("waits error")
+        a.zero(RAX)
+        a.test(R12)
+        a.jump_if("equal", "waits leave")
+        a.add(RAX, -1)
+        a.label("waits leave")
+        a.pop(R12, RBP, RBX)
+        a.leave()
