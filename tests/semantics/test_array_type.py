@@ -170,10 +170,8 @@ def test_flat(a):
     assert type(b.flat[[0, 1]]) is np.ndarray
     large = np.ones(300_000) * 2
     assert large.flat[-1] == 2 == large.flat[5]
-    for wrong in 300_000, -300_001:
-        with pytest.raises(IndexError, match="is out of bounds for size 300000"):
-            large.flat[wrong]
-    for a, key in ((b, 2**40), (b, 2**70), (b[:0], 1), (np.arange(3.0), 3)):
+    beyond = [(b, 2**40), (b, 2**70), (b[:0], 1), (np.arange(3.0), 3), (large, 300_000), (large, -300_001)]
+    for a, key in beyond:
         with pytest.raises((IndexError, OverflowError)) as ours:
             a.flat[key]
         with pytest.raises((IndexError, OverflowError)) as theirs:
