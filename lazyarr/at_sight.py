@@ -69,7 +69,7 @@ class Sight:
 
     __slots__ = (
         "band", "buffers", "calls", "ignored", "key", "launches", "leaves", "nodes", "order", "others",
-        "pins", "plan", "roots", "row", "seen", "share", "state", "stored", "way", "work",
+        "over", "pins", "plan", "roots", "row", "seen", "share", "state", "stored", "way", "work",
     )  # fmt: skip
 
     nodes: list[tuple[int, Any, Any, tuple[tuple[int, int, Any], ...], bool, int]]
@@ -82,6 +82,8 @@ class Sight:
     """The places of the nodes, in program order."""
     leaves: tuple[int, ...]
     """And of the leaves, as a plan numbers them."""
+    over: dict[int, int]
+    """The place of what a node writes over, by the node's."""
     key: tuple[Any, ...]
     pins: list[Any]
     calls: dict[int, Call]
@@ -203,7 +205,7 @@ def _values(sight: Sight, roots: Sequence[Expr]) -> list[Any] | None:
         return None
     for place_of_node, op, region, inputs, _, _ in sight.nodes:
         node = values[place_of_node]
-        if node.op is not op or node.old is not None:
+        if node.op is not op or (node.old is not None) is not (place_of_node in sight.over):
             return None
         if node.region is not region and not _is_like(node.region, region):
             return None
@@ -226,6 +228,9 @@ def _values(sight: Sight, roots: Sequence[Expr]) -> list[Any] | None:
             elif kind == CONSTANT:
                 return None
             values.append(value)
+    for place, below in sight.over.items():
+        if values[place].old is not values[below] or not values[place].covers:
+            return None
     return values if len({*map(id, values)}) == len(values) else None
 
 
@@ -293,6 +298,7 @@ def note(met: Met, roots: Sequence[Expr]) -> None:
     sight.roots = len(roots)
     sight.order = tuple([places[id(node)] for node in met.nodes])
     sight.leaves = tuple([places[id(leaf)] for leaf in met.leaves])
+    sight.over = {sight.order[k]: sight.order[old] for k, old in met.over}
     works = [*map(numpy_ns, met.nodes)]
     sight.share, sight.work = works[0] / sum(works), work_of(met.nodes)
     sight.ignored, sight.band, sight.others = met.ignored, None, set()

@@ -42,7 +42,12 @@ waiting for.)"""
 
 SURELY = 8
 """So often some results in a row (three) were computed with others, all of them, until nobody looks for some
-time (`slot_words.GRANTED`)."""
+time (`slot_words.GRANTED`).  And so many results in a row that were computed alone took longer than NumPy had,
+where waiting was the sooner way, until NumPy tries again."""
+
+BUILDING = 3e-6
+"""Seconds that machine code takes for a node, where caches are cold.  Whoever is looked at was made by Python,
+which takes ten times as long, but the next ones will not be."""
 
 MAX_HABITS = 4096
 """All are forgotten when there are more."""
@@ -54,7 +59,7 @@ MAX_WATCHED = 64
 class Habit:
     """What is known of one kind of calls at one place."""
 
-    __slots__ = ("alone", "at_call", "calls", "fused", "needed", "sooner", "tries", "waited")
+    __slots__ = ("alone", "at_call", "calls", "fused", "later", "needed", "sooner", "tries", "waited", "waits")
 
     def __init__(self) -> None:
         self.calls = 0
@@ -70,6 +75,14 @@ class Habit:
         """That NumPy has yet to do."""
         self.sooner = False
         """Is NumPy the sooner one?"""
+        self.waits = False
+        """Was it found not to be?"""
+        self.later = 0
+        """How many results in a row have taken longer than NumPy had, then."""
+
+    def need_not_look(self) -> bool:
+        """May the next calls be nodes, unseen?"""
+        return self.waits or self.fused >= SURELY
 
     def is_numpys(self) -> bool:
         """Is the call that is under way NumPy's?"""
@@ -82,7 +95,7 @@ class Habit:
 
     def _anew(self) -> None:
         self.fused += not self.alone
-        self.calls, self.alone, self.sooner = 0, 0, False
+        self.calls, self.alone, self.sooner, self.waits = 0, 0, False, False
         self.waited = self.at_call = inf
 
     def took(self, seconds: float) -> None:
@@ -93,13 +106,15 @@ class Habit:
             if not self.tries:
                 self.calls, self.alone, self.sooner = 0, 0, self.at_call < self.waited
                 self.needed = AGAIN if self.sooner else LASTING
+                self.waits, self.later = not self.sooner, 0
 
     def ran_alone(self, seconds: float) -> None:
         """A result that had waited was computed alone."""
         self.alone, self.fused = self.alone + 1, 0
         self.waited = min(self.waited, seconds)
-        if self.alone >= self.needed and not self.sooner:
-            self.tries = TRIES
+        self.later = self.later + 1 if seconds > self.at_call else 0
+        if (self.alone >= self.needed or (self.waits and self.later >= SURELY)) and not self.sooner:
+            self.tries, self.waits = TRIES, False
 
 
 HABITS: dict[tuple[int, int, int], Habit] = {}

@@ -141,9 +141,11 @@ class Places:
         return (self.at[number], at) if made is None else made.inputs[at]
 
 
-def known_step(step: Step, places: Places) -> KnownStep | None:
-    """What is ready of a step; None if it is no such launch."""
+def known_step(step: Step, places: Places, over: Sequence[tuple[int, int]] = ()) -> KnownStep | None:
+    """What is ready of a step; None if it is no such launch.  `over` says which nodes write over others."""
     rows, program = step.rows, step.program
+    if any(k in step.stored and (old in step.stored or old not in step.members) for k, old in over):
+        return None                             # (a result may take the memory of what it writes over)
     if step.boxes or step.turns or step.ranks is not None or any(s.ranks is None for _, s in step.feeds):
         return None
     if (rows is None or rows.delay) if program is None else 0 in program.loops.shape:

@@ -8,7 +8,8 @@ prepared; or word of what is new (`Met`), by which the next one like it is known
 For a hundred thousand elements a launch takes no longer than the Python around it, and several times as long
 after large data went through the caches: what counts is how much code runs, and how many objects it looks at.
 So closure, sinking, walk and plan are one loop here, for evaluations of few nodes that write to no memory of
-before; the key says all that the key of a walk says of these.  All else goes the long way.
+before; the key says all that the key of a walk says of these.  (What writes over all of a value that is yet
+to be computed, as ``x *= x`` does, makes a new one.)  All else goes the long way.
 """
 
 from __future__ import annotations
@@ -83,6 +84,8 @@ class Met:
     """Which nodes ask for no flag, where that makes a difference."""
     counted: tuple[Any, ...] | None = None
     """The key without the number of elements that a mask keeps, where it may be without."""
+    over: tuple[tuple[int, int], ...] = ()
+    """Which nodes write over all of which others, by number."""
 
 
 class Folded(NamedTuple):
@@ -115,7 +118,8 @@ def look(roots: Sequence[Expr]) -> Met | None:
         serial = node.serial
         if serial in found:
             continue
-        if node.old is not None or len(found) == MOST:
+        old = node.old
+        if len(found) == MOST or (old is not None and (not node.covers or old.op is None)):
             return None
         found[serial] = node
         for i in node.inputs:
@@ -134,6 +138,7 @@ def look(roots: Sequence[Expr]) -> Met | None:
     add, kept, early, packed = key.append, False, False, None
     calls: dict[int, Call] = {}
     stores: list[bool] = []
+    over: tuple[tuple[int, int], ...] = ()
     for node in nodes:
         op: Any = node.op
         add(op)
@@ -182,7 +187,15 @@ def look(roots: Sequence[Expr]) -> Met | None:
                 if reader is not None and reader.op is not None and id(reader) not in numbers:
                     stored = True               # it needs the value
         add(stored)
+        if node.old is not None:
+            k = numbers.get(id(node.old))
+            if k is None:
+                return None
+            over = *over, (len(stores), k)
+            add((k,))                           # (no op looks like that)
         stores.append(stored)
+    if over and calls:
+        return None
     ignored = [ignores(node.errors) for node in nodes] if early else None
     if ignored:
         key += ignored
@@ -194,7 +207,7 @@ def look(roots: Sequence[Expr]) -> Met | None:
         whole = whole if plan is None else any_count
     # (Who has no plan lets go of what is read as soon as that is over.)
     leaves = [] if plan is None else leaves
-    return Met(nodes, leaves, whole, pins, kept, calls, stores, plan, way, None, ignored, any_count)
+    return Met(nodes, leaves, whole, pins, kept, calls, stores, plan, way, None, ignored, any_count, over)
 
 
 _NONE: tuple[weakref.ref[Plan] | None, weakref.ref[Way] | None, list[Any]] = (None, None, [])
@@ -246,7 +259,7 @@ def note(met: Met | Folded, plan: Plan, w: Walk) -> None:
         return
     if isinstance(met, Met):
         if w.stored == met.stored:
-            steps = [known_step(step, Places({}, len(met.stored))) for step in plan.steps]
+            steps = [known_step(step, Places({}, len(met.stored)), met.over) for step in plan.steps]
             _enter(plan, _key_of(met, plan, steps), met.pins, Way(steps))
         return
     stored = [serial in w.asked for serial in met.serials]

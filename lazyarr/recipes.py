@@ -26,7 +26,7 @@ from lazyarr.dtypes import CHARS, char_of
 from lazyarr.error_state import Prompt, look, prompt
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, same
-from lazyarr.habits import HABITS, LASTING, MEDIUM, SURELY, habit_of, watch
+from lazyarr.habits import BUILDING, HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
 from lazyarr.pace import NOW, PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
@@ -349,9 +349,11 @@ def _by_habit(
         if node.op is None:                     # it must not wait here
             habit.ran_alone(spent)
         else:
-            watch(node, habit, spent)
-            if NODES.table is not None:
-                NODES.table.fuses(fn, args, recipe, loc if habit.fused >= SURELY else None)
+            if NODES.table is None:
+                watch(node, habit, spent)
+            else:
+                watch(node, habit, min(spent, BUILDING))
+                NODES.table.fuses(fn, args, recipe, loc if habit.need_not_look() else None)
     return result
 
 

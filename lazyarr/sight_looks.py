@@ -182,7 +182,8 @@ def _match(of: Any) -> Sighted:
     with f.listed("%row", Row.NODES, Node.END) as at:
         node = f.value(f.load(at, 8 * Node.PLACE))
         f.refuse_if("ne", f.load(node, of.op), f.load(at, 8 * Node.OP))
-        f.refuse_if("ne", f.load(node, of.old), none)
+        with f.when("eq", f.load(at, 8 * Node.IS_OVER), 0):
+            f.refuse_if("ne", f.load(node, of.old), none)
         f.refuse_if("ne", f.load(node, of.region), f.load(at, 8 * Node.REGION))
         inputs = f.load(node, of.inputs)
         f.refuse_if("ne", f.load(inputs, LENGTH), f.load(at, 8 * Node.INPUTS))
@@ -193,6 +194,10 @@ def _match(of: Any) -> Sighted:
             with f.when("ule", f.load(mine, 8 * Input.KIND), NODE):
                 f.set(met, f.add(f.get(met), 1))
             f.set(item, f.add(mine, 8 * Input.END))
+    with f.listed("%row", Row.OVER, 2) as at:
+        node = f.value(f.load(at))
+        f.refuse_if("ne", f.load(node, of.old), f.value(f.load(at, 8)))
+        f.refuse_if("ne", f.load(node, of.covers), f.known(Word.TRUE))
     before = f.variable(0)
     with f.listed("%row", Row.ORDER) as place:
         serial = f.of_c(Word.NUMBER, f.load(f.value(f.load(place)), of.serial))

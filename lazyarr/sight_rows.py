@@ -120,7 +120,10 @@ class Row(IntEnum):
     """How many values are asked for: these are the first ones."""
     THREADS = 27
     """Of the launch with the most."""
-    END = 28
+    OVER = 28
+    """Of the places of nodes that write over others, and of these."""
+    OVER_AT = 29
+    END = 30
 
 
 class Node(IntEnum):
@@ -131,7 +134,9 @@ class Node(IntEnum):
     READERS = 4
     INPUTS = 5
     """How many."""
-    END = 6
+    IS_OVER = 6
+    """Does it write over another one?"""
+    END = 7
 
 
 class Input(IntEnum):
@@ -202,7 +207,7 @@ PLAIN = "?bBhHiIlLqQefdFD"
 MOST_VALUES = 128
 """Of an evaluation, and of arguments or results of a call."""
 
-DROPS = 6
+DROPS = 7
 """Objects that a node lets go of once it is computed."""
 
 
@@ -213,6 +218,7 @@ class Places(NamedTuple):
     inputs: int
     region: int
     old: int
+    covers: int
     buf: int
     readers: int
     home: int
@@ -292,12 +298,13 @@ def written(sight: Sight, values: Sequence[Expr], step: KnownStep) -> Written | 
     words[Row.VALUES], words[Row.MEMBERS], words[Row.ROOTS] = len(places), len(step.step.members), sight.roots
     nodes, inputs = list[list[int]](), list[list[int]]()
     for at, op, region, given, stored, readers in sight.nodes:
-        nodes.append([at, row.refer(op), row.refer(region), stored, readers, len(given)])
+        nodes.append([at, row.refer(op), row.refer(region), stored, readers, len(given), at in sight.over])
         for i, (kind, where, seen) in zip(values[at].inputs, given, strict=True):
             inputs.append([kind, where, row.refer(seen if kind == CONSTANT else i.geo)])  # type: ignore[union-attr]
     row.put(0, Row.NODES, nodes)
     row.put(0, Row.INPUTS, inputs)
     row.put(0, Row.ORDER, [[at] for at in sight.order])
+    row.put(0, Row.OVER, [*sight.over.items()])
     results = {k: number for number, k in enumerate(step.stored)}
     nbytes = [values[place(k)].nbytes for k in step.stored]
     row.put(0, Row.STORED, [[place(k), row.refer(n)] for k, n in zip(step.stored, nbytes, strict=True)])

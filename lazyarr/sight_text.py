@@ -315,8 +315,8 @@ def _done(of: Any) -> Sighted:
     f = Sighted("done", ("words", "node", "buf", "count"), of)
     new = {
         of.buf: "%buf", of.op: f.held(f.known(Word.NONE)), of.region: f.held(f.known(Word.NONE)),
-        of.inputs: f.held(f.known(Also.NOTHING)), of.depth: f.held(f.known(Word.ZERO)),
-        of.weight: f.held(f.known(Word.ZERO)),
+        of.old: f.held(f.known(Word.NONE)), of.inputs: f.held(f.known(Also.NOTHING)),
+        of.depth: f.held(f.known(Word.ZERO)), of.weight: f.held(f.known(Word.ZERO)),
     }  # fmt: skip
     first = f.nth(f.known(Also.DROPS), "%count")
     for k, (place, x) in enumerate(new.items()):

@@ -157,8 +157,7 @@ class Table:
         self._entries[refers[0]] = place
 
     def fuses(self, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any, loc: Loc | None) -> None:
-        """Where a call by a recipe is whose results are computed with others, always, if the last one was
-        there."""
+        """Where a call by a recipe is whose results wait, always, if the last one was there (`habits`)."""
         place = self._entries.get(_kind(fn, args, recipe))
         if place is not None:
             code, at = (None, 0) if loc is None else loc

@@ -38,6 +38,12 @@ def arrays(*dtypes: str) -> list[Any]:
     return [*map(np.array, real), *real]
 
 
+def squared(np: Any, a: Any, b: Any) -> Any:
+    far = a - b
+    far *= far
+    return far
+
+
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "one": lambda np, a, b: a + b,
     "chain": lambda np, a, b: (a * b - 3) / 7 + a,
@@ -47,6 +53,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "fold": lambda np, a, b: (a * b).sum(keepdims=True),
     "rows": lambda np, a, b: np.exp(a.reshape(600, 200) - a.reshape(600, 200).max(1, keepdims=True)),
     "decided": lambda np, a, b: (a + b > 100).any(keepdims=True),
+    "squared": squared,
 }
 
 

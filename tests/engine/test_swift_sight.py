@@ -81,6 +81,27 @@ def met(program: Callable[..., Any], *args: Any) -> None:
         done(program(np, *args))
 
 
+def squared(np: Any, a: Any, b: Any) -> Any:
+    far = a - b
+    far *= far
+    return far
+
+
+def weighed(np: Any, a: Any, b: Any) -> Any:
+    e = np.exp(a)
+    e /= b
+    e += e
+    return e, (e * b).sum()
+
+
+def overtaken(np: Any, a: Any, b: Any) -> Any:
+    """What was read before the write, and is yet to be computed."""
+    x = a - b
+    y = x * 3
+    x *= x
+    return x, y
+
+
 PROGRAMS: dict[str, Callable[..., Any]] = {
     "one": lambda np, a, b: a + b,
     "chain": lambda np, a, b: (a * b - 3) / 7 + a,
@@ -97,6 +118,9 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "shares": lambda np, a, b: a.reshape(600, 200) / a.reshape(600, 200).sum(1, keepdims=True),
     "cast": lambda np, a, b: (a * 10).astype("i4"),
     "called": lambda np, a, b: np.arctan2(a, b) + np.sin(a),
+    "squared": squared,
+    "weighed": weighed,
+    "overtaken": overtaken,
 }
 
 
@@ -210,6 +234,51 @@ def test_other_operands_are_looked_at(seen: list[Any]) -> None:
     seen.clear()
     done(chain(np, x, y))
     assert not seen
+
+
+def test_a_write_over_a_value_is_no_new_value(seen: list[Any]) -> None:
+    """And the other way round: neither is known by the other, nor by one that writes over another value."""
+    x, y, a, b = arrays("f8", "f8")
+
+    def anew(np: Any, a: Any, b: Any) -> Any:
+        far = a - b
+        return far * far
+
+    def part(np: Any, a: Any, b: Any) -> Any:
+        far = a - b
+        far[:-1] *= far[:-1]
+        return far
+
+    def other(np: Any, a: Any, b: Any) -> Any:
+        far, near = a - b, a + b
+        near[:] = far * far
+        return near
+
+    programs = squared, anew, part, other
+    for program in (*programs, *reversed(programs)):
+        met(program, x, y)
+        for each in programs:
+            (found,) = done(each(np, x, y))
+            assert numpy.asarray(found).tobytes() == each(numpy, a, b).tobytes()
+    met(squared, x, y)
+    seen.clear()
+    done(squared(np, x, y))
+    assert not seen
+
+
+def test_who_writes_over_a_value_that_others_need() -> None:
+    x, y, a, b = arrays("f8", "f8")
+    met(squared, x, y)
+    for _ in range(4):
+        far = x - y
+        reader, part = far + 1, far[5:] * 2
+        view = far[::2]
+        far *= far
+        np.evaluate(far)
+        assert numpy.asarray(far).tobytes() == squared(numpy, a, b).tobytes()
+        assert numpy.asarray(view).tobytes() == squared(numpy, a, b)[::2].tobytes()
+        assert numpy.asarray(reader).tobytes() == (a - b + 1).tobytes()
+        assert numpy.asarray(part).tobytes() == ((a - b)[5:] * 2).tobytes()
 
 
 def test_who_else_needs_a_value_gets_it() -> None:
