@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-LARGE = 4 << 20
+LARGE = 1 << 20
 """Bytes of an array that drives what the interpreter needs out of the caches."""
 
 COLD = 5

@@ -129,6 +129,12 @@ class _Compiler:
                 self.thread.start()
         return bool(self.usable)
 
+    def rented(self, ns: float) -> None:
+        """So long NumPy has taken for what no nodes were made of: kernels may be looked for, and be loaded
+        meanwhile, but nobody waits for that."""
+        self.work += ns
+        self.debt = max(self.debt, min(self.debt + ns, (START_NS + LOAD_NS) / 2))
+
     def load(self) -> None:
         from lazyarr.dispatch import jit
 

@@ -26,6 +26,7 @@ from collections.abc import Callable
 from time import thread_time
 from types import CodeType
 
+from lazyarr import habits, pace
 from lazyarr.config import DEFAULTS, is_barred
 from lazyarr.counters import COUNT
 from lazyarr.habits import MEDIUM
@@ -42,7 +43,7 @@ EARLY = 256
 LOADING = 0.25
 """Seconds: about what it takes to load the compiler.  Results that took so long are enough."""
 
-AT_FIRST = 2
+AT_FIRST = 4
 """Up to so many times `eager_elements` they are: for larger ones, kernels of an earlier run pay sooner."""
 
 AS_SMALL = 8
@@ -54,6 +55,10 @@ SPAN = 128
 SPANS = 4
 """So many of both ways; all but the longest count, on an average: the program's own time may be in few of
 them, and much, so the shortest ones would tell who had the luck to have none."""
+
+MOST_SPANS = 4 * SPANS
+"""There are more, as long as each is shorter than all before by that much (`GAIN`): code that takes over from
+Python is loaded meanwhile.  The last ones count."""
 
 SETTLING = 64
 """Results after a change to nodes that are not timed: what is cut in the middle has no plan."""
@@ -204,7 +209,11 @@ class Direct:
         """The next results of a process are there."""
         self.left -= 1
         self._began = self._began or thread_time()
-        if self.left <= 0 or thread_time() - self._began > LOADING:
+        spent = thread_time() - self._began
+        if self.left <= 0 or spent > LOADING:
+            from lazyarr.worth import rented  # here: a process of small arrays needs no engine
+
+            rented(1e9 * spent)
             self._stayed()
         else:
             UNTIL.value += EARLY
@@ -215,6 +224,8 @@ class Direct:
         if is_barred() or not may_try():
             self.left = SPAN * PATIENCE
             return
+        pace.look_anew()
+        habits.look_anew()
         self.by_nodes, self.directly = [], []
         self._thread = get_ident()
         self.left, self._next = SPAN, self._looked
@@ -230,8 +241,11 @@ class Direct:
             self._unplanned -= 1
             self.by_nodes.clear()
         else:
-            self.by_nodes.append(took)
-            if len(self.by_nodes) == SPANS:
+            before = self.by_nodes
+            quickens = 0 < len(before) < MOST_SPANS and took < GAIN * min(before)
+            self.by_nodes = [*before, took]
+            if len(before) >= SPANS - 1 and not quickens:
+                del self.by_nodes[:-SPANS]
                 self._tries()
                 return
         self._begins()

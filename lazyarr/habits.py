@@ -42,12 +42,15 @@ waiting for.)"""
 
 SURELY = 8
 """So often some results in a row (three) were computed with others, all of them, until nobody looks for some
-time (`slot_words.GRANTED`).  And so many results in a row that were computed alone took longer than NumPy had,
-where waiting was the sooner way, until NumPy tries again."""
+time (`slot_words.GRANTED`).  And so many results in a row, computed alone, took longer than NumPy had, where
+waiting was the sooner way, until NumPy tries again."""
+
+LATER = 1.5
+"""They do where they take so many times as long, NumPy's least time being one of few."""
 
 BUILDING = 3e-6
-"""Seconds that machine code takes for a node, where caches are cold.  Whoever is looked at was made by Python,
-which takes ten times as long, but the next ones will not be."""
+"""Seconds that machine code takes for a node, where caches are cold.  What is looked at was made by Python,
+and took ten times as long, but the next ones will not be."""
 
 MAX_HABITS = 4096
 """All are forgotten when there are more."""
@@ -59,7 +62,9 @@ MAX_WATCHED = 64
 class Habit:
     """What is known of one kind of calls at one place."""
 
-    __slots__ = ("alone", "at_call", "calls", "fused", "later", "needed", "sooner", "tries", "waited", "waits")
+    __slots__ = (
+        "alone", "at_call", "calls", "fused", "later", "needed", "sooner", "tries", "waited", "waits",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.calls = 0
@@ -112,7 +117,7 @@ class Habit:
         """A result that had waited was computed alone."""
         self.alone, self.fused = self.alone + 1, 0
         self.waited = min(self.waited, seconds)
-        self.later = self.later + 1 if seconds > self.at_call else 0
+        self.later = self.later + 1 if seconds > LATER * self.at_call else 0
         if (self.alone >= self.needed or (self.waits and self.later >= SURELY)) and not self.sooner:
             self.tries, self.waits = TRIES, False
 
@@ -136,6 +141,13 @@ def habit_of(loc: Loc, kind: object) -> Habit:
         found = HABITS[key] = Habit()
         _pins.append((loc[0], kind))
     return found
+
+
+def look_anew() -> None:
+    """Let results wait again where NumPy was found to be the sooner one (as `pace.look_anew`)."""
+    for each in HABITS.values():
+        if each.sooner:
+            each.calls = LASTING
 
 
 def watch(node: Expr, habit: Habit, seconds: float) -> None:

@@ -105,7 +105,8 @@ def evaluate(roots: Iterable[Expr]) -> None:
             unplanned(nodes, account)
         else:
             one_by_one(nodes)
-        if told is not None and (native or not waits):      # (till there is a plan, waiting cannot pay)
+        # (Till there is a plan, and LLVM where it takes that, waiting cannot pay.)
+        if told is not None and (native or not (waits or COMPILER.usable is None)):
             habit, seconds, share = told
             habit.ran_alone((seconds + time.perf_counter() - began) * share)
         if asked is not None:

@@ -196,7 +196,7 @@ class Pace:
             most = self._built + GAIN * self._work
         if took <= most and get_ident() == self._thread:
             COUNT.hastened += 1
-            self._left, self._next = self._lasting, self._stayed
+            self._left, self._next = self._lasting, self.stayed
             self._lasting = min(2 * self._lasting, MOST)
             for hear in SOONER:
                 hear()
@@ -204,7 +204,8 @@ class Pace:
             NOW.hasty.discard(self)
             self._pays()
 
-    def _stayed(self) -> None:
+    def stayed(self) -> None:
+        """It holds no longer."""
         NOW.hasty.discard(self)
         self._rest(SETTLING)
 
@@ -278,6 +279,14 @@ def holds() -> bool:
     if NOW.unasked < 0:
         NOW.numpys = False
     return NOW.numpys
+
+
+def look_anew() -> None:
+    """Let no code's calls be NumPy's that make nodes now: what was found may have been long ago, before what
+    makes nodes was there."""
+    for each in list(NOW.hasty):
+        each.stayed()
+    NOW.numpys = False
 
 
 def may_try() -> bool:

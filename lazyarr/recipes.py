@@ -23,6 +23,7 @@ from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
 from lazyarr.dtypes import CHARS, char_of
+from lazyarr.elision import is_operators
 from lazyarr.error_state import Prompt, look, prompt
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, same
@@ -269,6 +270,8 @@ def again(
                 return None
             if place.__class__ is int:
                 NODES.table.write(place, fn, args, recipe)
+            else:
+                NODES.hear(nbytes=recipe.geo.nbytes)
             return _by_habit(fn, recipe, args, found, errors, depth, ends)
     if jit == "never":
         return None
@@ -375,7 +378,7 @@ def _at_call(
     over: ndarray = args[0]
     if (
         ends and geo.dtype.kind != "c" and over.storage is not None and same(over.geo, geo)
-        and _is_alone(over, getrefcount(over.storage)) and given[0].flags.writeable
+        and _is_alone(over, getrefcount(over.storage)) and given[0].flags.writeable and is_operators()
     ):  # fmt: skip
         fn(*given, out=given[0])        # (by its name: maximum and minimum warn of it without)
         return over                             # (as NumPy's own operators)
@@ -477,6 +480,8 @@ def known_write(fn: numpy.ufunc | None, x: ndarray, region: numpy.ndarray, args:
             except (OverflowError, TypeError):  # NumPy has words for that
                 return False
     storage.write(region, known.op, tuple(inputs), False, errors, known.quiet)
-    if NODES.table is not None:
+    if NODES.table is None:
+        NODES.hear(nbytes=region.nbytes)
+    else:
         NODES.table.know(tuple(key), region.dtype, args, known)
     return True

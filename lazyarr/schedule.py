@@ -39,8 +39,9 @@ LINE = 64
 PARALLEL_NS = 30_000.0
 """Work below which sleeping workers cost more than they give."""
 
-CACHED_NS = 80_000.0
-"""The same where memory need not be waited for: operations take less than half of what is reckoned then."""
+CACHED_NS = 40_000.0
+"""The same where memory need not be waited for: operations take less than half of what is reckoned then.  (In
+a loop workers are awake; where they are not, and cost more than they give, the pool finds out.)"""
 
 BYTES_PER_NS = 12.0
 """What one thread moves from and to memory."""

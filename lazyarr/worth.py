@@ -4,9 +4,9 @@ A plan takes Python's time, and its kernels LLVM's, which come back only if the 
 arrays are large.  Nobody knows whether it will be.  So, as who rents skis until that has cost what skis cost,
 a structure is NumPy's, node by node, until that has taken longer than to plan and to compile it will.  A
 program whose structures never come again stays at NumPy's speed, and one that repeats itself has lost little
-by the time it has its plans.  A loop that goes on (`cuts.lasts`) has had its kernels in smaller plans: for
-it the price is the plan's alone.  Only times depend on that; where bits would, or where compiled code is
-asked for, plans are made at once.
+by the time it has its plans.  What NumPy took before there were any nodes (`direct`) pays for the first ones.
+A loop that goes on (`cuts.lasts`) has had its kernels in smaller plans: for it the price is the plan's alone.
+Only times depend on that; where bits would, or where compiled code is asked for, plans are made at once.
 
 In:  pending nodes, and how long NumPy took for their like.   Out: is NumPy to compute them, too?
 """
@@ -70,6 +70,16 @@ _owed: dict[int, float] = {}
 taken for such ops since.  Whoever has other structures each time makes no plan before that is paid."""
 
 
+_rent = [0.0]
+"""Nanoseconds that NumPy has taken for what no nodes were made of, and that no plan has been paid with."""
+
+
+def rented(ns: float) -> None:
+    """NumPy has taken so long."""
+    _rent[0] += ns
+    COMPILER.rented(ns)
+
+
 def _is_written(node: Expr) -> bool:
     """Do kernels have code of their own for its function, as long as that of the C library's?"""
     if node.op.__class__ is not Map:
@@ -117,12 +127,16 @@ class Account:
         if goes_on and before is None:
             strays()
         spent = (before or 0.0) + sum(map(warm_ns, nodes))
-        least = price.of(nodes)
-        if spent < SURE * least:
+        due = SURE * price.of(nodes) - spent
+        if due > _rent[0]:
             return True
-        short = price is PLAN and spent < SURE * (least + KERNELS.of(nodes))
-        if short and not goes_on and not _has_kernels(nodes):
+        if price is PLAN:
+            more = due + SURE * KERNELS.of(nodes)
+            if more > 0 and not goes_on and not _has_kernels(nodes):
+                due = more
+        if due > _rent[0]:
             return True
+        _rent[0] -= max(due, 0.0)
         _enter(_spent, self.key, inf)
         return False
 

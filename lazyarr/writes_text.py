@@ -165,8 +165,13 @@ def written(of: Places) -> Making:
     _fits(f, size)
     f.set(nbytes, f.by("mul", f.get(size), f.load(f.load("%region", DTYPE), ITEMSIZE)))
     f.leave_to_python("eq", f.get(size), 0)
-    with f.when("eq", unusual, 0), f.when("ne", "%most", 0), f.when("sgt", f.get(size), "%most"):
-        f.leave_to_python("sle", f.get(size), f.known(Word.MEDIUM))
+    is_medium, allowed = f.variable(0), f.known(Word.ALLOWED)
+    with (
+        f.when("eq", unusual, 0), f.when("ne", "%most", 0), f.when("sgt", f.get(size), "%most"),
+        f.when("sle", f.get(size), f.known(Word.MEDIUM)),
+    ):  # fmt: skip
+        f.leave_to_python("sle", f.load(allowed), 0)
+        f.set(is_medium, 1)
 
     owned = [f.held(f.load(entry, 8 * Write.OP)), f.held("%region")]
     makers = [f.held(f.load(entry, 8 * (Write.MAKERS + k))) for k in (0, 1)]
@@ -229,6 +234,8 @@ def written(of: Places) -> Making:
         give_up()
 
     inputs.capture()                            # (nothing of Python's runs from here on)
+    with f.when("ne", f.get(is_medium), 0), f.when("sgt", f.load(allowed), 0):
+        f.store(f.add(f.load(allowed), -1), allowed)
     reads, keeps = f.variable(0), f.variable(1)
     for _, _, read in inputs.reads():
         with f.when("eq", f.load(read, of.read_expr), old):

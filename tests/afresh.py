@@ -21,6 +21,7 @@ def forget() -> None:
         habits.HABITS, habits.WATCHED, worth._spent, worth._owed, recipes._recipes, recipes._firsts,
     ):  # fmt: skip
         known.clear()
+    worth._rent[0] = 0.0
     if (LEDGER.kept, LEDGER.unallocated) != _left[0]:
         # Tracebacks and cycles of other tests hold pending values; where much is held, what waits is computed
         # sooner.

@@ -69,7 +69,8 @@ class Bodies(Framed):
         self.compare(At(R15, TYPE), self.known.real, RCX)
         a.jump_if("other", "binary turned")
         self.small(R15, y)
-        a.label("binary two")
+        a.jump("binary two")                        # in `elided`
+        a.label("binary anew")
         self.on("Py_IncRef", R15, y)
         a.copy(RDI, R15)
         a.load(RSI, y)
@@ -156,6 +157,8 @@ class Bodies(Framed):
         a = self.asm
         a.label("unary by NumPy")                   # (it begins in `loops`)
         self.real(R15, RBX, otherwise="unary parts")
+        a.jump("unary one")                         # in `elided`
+        a.label("unary anew")
         self.on("Py_IncRef", R15)
         a.copy(RDI, R15)
         a.call_at(R13)

@@ -163,6 +163,13 @@ class Known(NamedTuple):
     """Elements: products of sizes up to this need no look at shapes."""
     elided: int
     """Bytes from which NumPy looks for temporaries."""
+    elides: int
+    """Those from which code does; 0: a reference count says nothing of them."""
+    operators: str
+    hear_operator: str
+    """Which instructions are operators', and who says so (`elision`)."""
+    native: str
+    """The descriptors of NumPy's types, by number, up to double precision."""
     eager: int
     """Elements up to which a ufunc's result is NumPy's at the call, wherever it is asked for."""
     limit: str

@@ -283,7 +283,7 @@ HELPERS = """
     PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyObject_GC_IsTracked PyObject_GC_Track
     PyErr_Occurred PyErr_ExceptionMatches memcpy
     PySlice_Unpack PySlice_AdjustIndices PySeqIter_New PyNumber_Subtract PyDict_GetItemWithError PyList_Append
-    PyThread_get_thread_ident PyLong_FromUnsignedLong
+    PyThread_get_thread_ident PyLong_FromUnsignedLong PyEval_GetFrame PyFrame_GetLasti PyFrame_GetCode
 """
 """What bodies call besides."""
 OF_PROPERTY = {"property get": 54, "property set": 55}

@@ -21,7 +21,7 @@ from lazyarr.buffers import WARM, WARM_EACH, WARM_MOST, WARM_ROOM, Block, _alloc
 from lazyarr.config import DEFAULTS, current
 from lazyarr.direct import hear
 from lazyarr.elementwise import FILLED, IN_PLACE, MOVED, SCALARS
-from lazyarr.elision import ELIDED
+from lazyarr.elision import ELIDED, OPERATORS, SECOND_REFS, hear_operator
 from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished, taken
 from lazyarr.indexing import BASIC
@@ -44,12 +44,15 @@ from lazyarr.slot_words import (
 )  # fmt: skip
 from lazyarr.slots import has_room
 from lazyarr.slots.descriptors import KEPT
+from lazyarr.slots.elided import OF_ONE
 from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
 from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_PROPERTY, ROW, SLOTS
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
 from lazyarr.values import LEDGER, OWED, Buffer, Ledger
 
+NATIVE = [numpy.dtype(char) for char in "?bBhHiIlLqQfd"]
+"""NumPy's types by number.  (There is one descriptor of each that is not somebody's own.)"""
 OUT, WHERE, DTYPE, COPY = b"out", b"where", b"dtype", b"copy"
 TOO_MANY = b"too many arguments"
 START = b"start"
@@ -93,7 +96,7 @@ def places() -> dict[str, int]:
         "warm_most": WARM_MOST, "warm_each": WARM_EACH, "warm_room": WARM_ROOM,
         "fn": fields.offset_of(vars(ufunc)["fn"]), "record": fields.offset_of(vars(Function)["record"]),
         "owner": fields.owner_of(RLock()),
-        "cross": CROSS, "elided": ELIDED,
+        "cross": CROSS, "elided": ELIDED, "elides": ELIDED if SECOND_REFS else 0,
         "eager": DEFAULTS["eager_elements"],
         "over": IN_PLACE * DEFAULTS["eager_elements"], "moved": MOVED * DEFAULTS["eager_elements"],
         "filled": FILLED * DEFAULTS["eager_elements"],
@@ -110,11 +113,12 @@ def addresses() -> dict[str, int]:
         "ellipsis": ..., "not_implemented": NotImplemented, "type_error": TypeError, "finish": finished,
         "refusals": (IndexError, TypeError, ValueError, MemoryError), "too_deep": RecursionError,
         "bytes": bytes, "ufuncs": ufunc, "managing": taken, "hear": hear, "hear_masks": hear_masks,
+        "hear_operator": hear_operator,
         "lock": LOCK, "acquire": LOCK.acquire, "release": LOCK.release,
         "blocks": Block, "ledger": LEDGER, "collecting": COLLECTING, "owed": OWED, "warm": WARM, "zero": 0,
         "bring back": COLLECTING.bring_back, "allocator": _allocator, "free": "_free", "options": current,
         "cache bytes": "buffer_cache_bytes", "outs": ("out",), "masked": ("out", "where"),
-        **{f"ufunc {name}": getattr(numpy, name) for name in (*UFUNCS, *LONE)},
+        **{f"ufunc {name}": getattr(numpy, name) for name in (*UFUNCS, *LONE, *OF_ONE.values())},
         **_operators(),
     }  # fmt: skip
     KEPT.extend(objects.values())                   # modules lose their names at exit, before the last call
@@ -129,6 +133,8 @@ def addresses() -> dict[str, int]:
         "forced": _word(FORCED), "answered": _word(ANSWERED), "limit": _word(LIMIT), "most": _word(MOST),
         "made": _word(MADE), "until": _word(UNTIL), "apart": _word(APART), "packers": _word(PACKERS),
         "spreaders": _word(SPREADERS), "unpacked": _word(UNPACKED), "packed": _word(PACKED),
+        "operators": _word(OPERATORS),
+        "native": _word((ctypes.c_ssize_t * (fields.FLOATS[1] + 1))(*map(id, NATIVE))),
         "room": _word((ctypes.c_double * (ROOM // 8))()),
         "windows": _word((ctypes.c_ssize_t * (AXES * EACH))()), **tables(KEPT),
         **{name: fields.function(name) for name in functions},

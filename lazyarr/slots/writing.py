@@ -17,6 +17,7 @@ from lazyarr.slots.calls import Calls
 from lazyarr.slots.changes import Changes
 from lazyarr.slots.containers import Containers
 from lazyarr.slots.elements import Elements
+from lazyarr.slots.elided import Elided
 from lazyarr.slots.endings import Endings
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.gathers import Gathers
@@ -37,7 +38,7 @@ from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Loops, Products, Bodies, PartOperators, Elements, Views, Items, Picks,
+    Routines, Sizes, Parts, Loops, Products, Bodies, Elided, PartOperators, Elements, Views, Items, Picks,
     PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes, Endings,
 )  # fmt: skip
 """Of bodies and routines."""
