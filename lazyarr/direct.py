@@ -56,9 +56,9 @@ SPANS = 4
 """So many of both ways; all but the longest count, on an average: the program's own time may be in few of
 them, and much, so the shortest ones would tell who had the luck to have none."""
 
-MOST_SPANS = 4 * SPANS
-"""There are more, as long as each is shorter than all before by that much (`GAIN`): code that takes over from
-Python is loaded meanwhile.  The last ones count."""
+MOST_ANEW = 8
+"""So often those by nodes are counted anew from one on that is shorter than all before by that much (`GAIN`):
+code that takes over from Python has been loaded."""
 
 SETTLING = 64
 """Results after a change to nodes that are not timed: what is cut in the middle has no plan."""
@@ -100,8 +100,8 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_pace", "_thread", "_unplanned",
-        "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
+        "_anew", "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_pace", "_thread",
+        "_unplanned", "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -120,6 +120,8 @@ class Direct:
         self._unplanned = PATIENCE
         self.calls = 0
         """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
+        self._anew = 0
+        """How often more they are counted anew."""
         self.by_nodes: list[float] = []
         """Seconds that a result took in each span, yet."""
         self.directly: list[float] = []
@@ -227,6 +229,7 @@ class Direct:
         pace.look_anew()
         habits.look_anew()
         self.by_nodes, self.directly = [], []
+        self._anew = MOST_ANEW
         self._thread = get_ident()
         self.left, self._next = SPAN, self._looked
         self._begins()
@@ -241,11 +244,11 @@ class Direct:
             self._unplanned -= 1
             self.by_nodes.clear()
         else:
-            before = self.by_nodes
-            quickens = 0 < len(before) < MOST_SPANS and took < GAIN * min(before)
-            self.by_nodes = [*before, took]
-            if len(before) >= SPANS - 1 and not quickens:
-                del self.by_nodes[:-SPANS]
+            if self.by_nodes and self._anew and took < GAIN * min(self.by_nodes):
+                self._anew -= 1
+                self.by_nodes = []
+            self.by_nodes.append(took)
+            if len(self.by_nodes) == SPANS:
                 self._tries()
                 return
         self._begins()

@@ -16,10 +16,11 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import arrays, direct
+from lazyarr import arrays, direct, habits
 from lazyarr.counters import COUNT
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
 from lazyarr.habits import MEDIUM
+from lazyarr.pace import Pace
 from lazyarr.slot_words import LIMIT, MADE, MOST, UNTIL, WAITING
 from lazyarr.slots import hasten
 
@@ -450,7 +451,9 @@ def test_the_programs_own_time_now_and_then_tells_nothing(
         DIRECT.forget()
         results(start)
         DIRECT.forget()
-        results(FIRST + LAG + sum(DIRECTLY) + 2 * len(DIRECTLY))
+        results(FIRST)
+        while DIRECT._next in (DIRECT._looked, DIRECT._caught_up, DIRECT._tried):
+            results(1)
         assert DIRECT.on == sooner
 
 
@@ -467,6 +470,31 @@ def test_it_looks_where_some_code_is_numpys(clock: dict[Any, float]) -> None:
     assert DIRECT._next == DIRECT._looked
     DIRECT.may_be_sooner()
     assert DIRECT.left > SETTLING, "it looks already"
+
+
+def test_it_looks_on_as_long_as_nodes_quicken(clock: dict[Any, float]) -> None:
+    """The last spans count, not those in which code was loaded."""
+    clock[True] = 1.0
+    results(SPAN)
+    for k in range(8):
+        clock[False] = 9.0 * 0.8**k
+        results(SPAN)
+        assert DIRECT._next == DIRECT._looked
+    clock[False] = 1.0
+    results(SPAN * SPANS)
+    assert len(DIRECT.by_nodes) == SPANS and max(DIRECT.by_nodes) < 9.0 * 0.8**4
+    results(LAG + sum(DIRECTLY) + 2 * len(DIRECTLY))
+    assert not DIRECT.on
+
+
+def test_a_look_forgets_what_was_found_before(clock: dict[Any, float]) -> None:
+    hasty, habit = Pace(), habits.habit_of((test_looks_grow_rare.__code__, 0), clock)
+    hasty._hastens()
+    habit.sooner = True
+    results(SPAN - 1)
+    assert hasty.numpys and habit.is_numpys()
+    results(1)
+    assert not hasty.numpys and not habit.is_numpys()
 
 
 def test_looks_grow_rare(clock: dict[Any, float]) -> None:
