@@ -210,7 +210,9 @@ class Direct:
     def _opened(self) -> None:
         """The next results of a process are there."""
         self.left -= 1
-        self._began = self._began or thread_time()
+        if not self._began:
+            keep_heap(HEAP)
+            self._began = thread_time()
         spent = thread_time() - self._began
         if self.left <= 0 or spent > LOADING:
             from lazyarr.worth import rented  # here: a process of small arrays needs no engine

@@ -33,12 +33,12 @@ DATA, NDIM, DIMS, STRIDES, BASE, DTYPE, FLAGS = DATA_FIELD, 24, 32, 40, 48, 56, 
 WEAK, BUFFER_INFO = 72, 80
 """Of an array: its weak references, and what NumPy remembers for its buffers' shapes; or 0."""
 C_CONTIGUOUS, F_CONTIGUOUS, OWNS, ALIGNED, WRITEABLE = 1, 2, 4, 0x100, 0x400
-"""Four of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
+"""Five of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
 SCALARS, TYPE_NUMBER, ITEMSIZE = 16, 28, 40
 """Of a dtype: the class of its scalars, an int of 32 bits, and a word."""
-BOOLS, COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?FO")
-FLOATS = numpy.dtype("f").num, numpy.dtype("d").num
-"""Type numbers: of the first type of complex numbers, and of objects."""
+BOOLS, FLOATS, COMPLEX, DOUBLE_COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?fFDO")
+"""Type numbers: of the first types of floating-point and of complex numbers, of the latter's second one, and
+of objects."""
 NIN, NOUT = 16, 20
 """Of a ufunc: two ints of 32 bits."""
 

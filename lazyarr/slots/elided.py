@@ -15,7 +15,9 @@ from lazyarr.object_fields import (
     ALIGNED,
     BASE,
     C_CONTIGUOUS,
+    COMPLEX,
     DIMS,
+    DOUBLE_COMPLEX,
     DTYPE,
     FLAGS,
     FLOATS,
@@ -76,7 +78,7 @@ class Elided(Framed):
         a.copy(RSI, R15)
         a.call("takes")
         a.test(RAX)
-        a.jump_if("equal", "binary anew")
+        a.jump_if("equal", "binary anew")           # (so it is where they are complex: see "orderly")
         for name, commutes in OF_TWO.items():
             if commutes:
                 self._operator(name, "elided second")
@@ -145,7 +147,7 @@ class Elided(Framed):
         a.jump_if("other", label)
         if name == "TrueDivide":                    # (integers have other types of results)
             a.load(RAX, At(R15, DTYPE))
-            a.compare_number(At(RAX, TYPE_NUMBER), FLOATS[0], wide=False)
+            a.compare_number(At(RAX, TYPE_NUMBER), FLOATS, wide=False)
             a.jump_if("below", "binary anew")
         a.call("operates")
         a.test(RAX)
@@ -182,7 +184,7 @@ class Elided(Framed):
         a.load(RCX, At(RDI, DTYPE))
         a.load_int(RDX, At(RCX, TYPE_NUMBER))
         a.place(RAX, At(RDX, -1))                   # (bools have other types of results)
-        a.compare_number(RAX, FLOATS[1] - 1)
+        a.compare_number(RAX, DOUBLE_COMPLEX - 1)
         a.jump_if("above", "takes not")
         a.times_word(RDX)
         a.constant(RAX, k.native)
@@ -193,9 +195,13 @@ class Elided(Framed):
         a.jump_if("equal", "takes array")
         self.compare(At(RSI, TYPE), k.integers, RAX)
         a.jump_if("equal", "takes so")
-        a.compare_number(RDX, 8 * FLOATS[0])
+        a.compare_number(RDX, 8 * FLOATS)
         a.jump_if("below", "takes not")
         self.compare(At(RSI, TYPE), k.floats, RAX)
+        a.jump_if("equal", "takes so")
+        a.compare_number(RDX, 8 * COMPLEX)
+        a.jump_if("below", "takes not")
+        self.compare(At(RSI, TYPE), k.complex, RAX)
         a.jump_if("equal", "takes so")
         a.label("takes not")
         a.zero(RAX)

@@ -52,6 +52,7 @@ class Known(NamedTuple):
     none: str
     tuples: str
     floats: str
+    complex: str
     double: str
     """NumPy's scalars of double precision."""
     doubles: str
@@ -169,7 +170,7 @@ class Known(NamedTuple):
     hear_operator: str
     """Which instructions are operators', and who says so (`elision`)."""
     native: str
-    """The descriptors of NumPy's types, by number, up to double precision."""
+    """The descriptors of NumPy's types, by number, but for those that are no machine's."""
     eager: int
     """Elements up to which a ufunc's result is NumPy's at the call, wherever it is asked for."""
     limit: str

@@ -51,8 +51,6 @@ from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
 from lazyarr.values import LEDGER, OWED, Buffer, Ledger
 
-NATIVE = [numpy.dtype(char) for char in "?bBhHiIlLqQfd"]
-"""NumPy's types by number.  (There is one descriptor of each that is not somebody's own.)"""
 OUT, WHERE, DTYPE, COPY = b"out", b"where", b"dtype", b"copy"
 TOO_MANY = b"too many arguments"
 START = b"start"
@@ -107,8 +105,8 @@ def addresses() -> dict[str, int]:
     """The words that are the same for all slots."""
     objects = {
         "lazy": ndarray, "real": numpy.ndarray, "ufunc": numpy.ufunc, "buffers": Buffer, "storages": Storage,
-        "tuples": tuple, "lists": list, "integers": int, "floats": float, "double": numpy.float64,
-        "doubles": numpy.dtype("d"), "word": numpy.dtype("l").type, "words": numpy.dtype("l"),
+        "tuples": tuple, "lists": list, "integers": int, "floats": float, "complex": complex,
+        "double": numpy.float64, "doubles": numpy.dtype("d"), "word": numpy.dtype("l").type, "words": numpy.dtype("l"),
         "dot": numpy.dot, "slices": slice, "text": str, "none": None, "true": True, "false": False,
         "ellipsis": ..., "not_implemented": NotImplemented, "type_error": TypeError, "finish": finished,
         "refusals": (IndexError, TypeError, ValueError, MemoryError), "too_deep": RecursionError,
@@ -134,7 +132,7 @@ def addresses() -> dict[str, int]:
         "made": _word(MADE), "until": _word(UNTIL), "apart": _word(APART), "packers": _word(PACKERS),
         "spreaders": _word(SPREADERS), "unpacked": _word(UNPACKED), "packed": _word(PACKED),
         "operators": _word(OPERATORS),
-        "native": _word((ctypes.c_ssize_t * (fields.FLOATS[1] + 1))(*map(id, NATIVE))),
+        "native": _by_number("bBhHiIlLqQfdFD"),
         "room": _word((ctypes.c_double * (ROOM // 8))()),
         "windows": _word((ctypes.c_ssize_t * (AXES * EACH))()), **tables(KEPT),
         **{name: fields.function(name) for name in functions},
@@ -152,6 +150,16 @@ def hear_masks(at_exit: Callable[[], bool] = sys.is_finalizing) -> None:
         from lazyarr.packing import PACKING  # here: most programs have no masks
 
         PACKING.hear_slots()
+
+
+def _by_number(chars: str) -> int:
+    """The address of the addresses of types' descriptors, by number.  (There is one of each type that is not
+    somebody's own.)"""
+    found = (ctypes.c_ssize_t * (fields.DOUBLE_COMPLEX + 1))()
+    for dtype in map(numpy.dtype, chars):
+        KEPT.append(dtype)
+        found[dtype.num] = id(dtype)
+    return _word(found)
 
 
 def _operators() -> dict[str, Any]:

@@ -68,6 +68,7 @@ CHAINS: dict[str, Callable[[Any, Any], Any]] = {
     "NumPy's scalar": lambda x, y: (x + 1) * numpy.float64(1.1),
     "truth": lambda x, y: (x + 1) * True,
     "complex": lambda x, y: (x + 1) * 1j,
+    "complex scalar": lambda x, y: (x * 2 + 1j) / 3.0 - y,
     "power": lambda x, y: (x + 1) ** 2,
     "other powers": lambda x, y: ((x + 9.5) ** 0.5) ** -1.5,
     "power of a variable": lambda x, y: (lambda t: (t**2, t))(x + 1),
