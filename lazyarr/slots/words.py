@@ -106,7 +106,8 @@ def addresses() -> dict[str, int]:
     objects = {
         "lazy": ndarray, "real": numpy.ndarray, "ufunc": numpy.ufunc, "buffers": Buffer, "storages": Storage,
         "tuples": tuple, "lists": list, "integers": int, "floats": float, "complex": complex,
-        "double": numpy.float64, "doubles": numpy.dtype("d"), "word": numpy.dtype("l").type, "words": numpy.dtype("l"),
+        "double": numpy.float64, "doubles": numpy.dtype("d"), "word": numpy.dtype("l").type,
+        "words": numpy.dtype("l"),
         "dot": numpy.dot, "slices": slice, "text": str, "none": None, "true": True, "false": False,
         "ellipsis": ..., "not_implemented": NotImplemented, "type_error": TypeError, "finish": finished,
         "refusals": (IndexError, TypeError, ValueError, MemoryError), "too_deep": RecursionError,
