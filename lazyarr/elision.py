@@ -5,11 +5,13 @@ operator is commutative, the second one's.  So the result has that operand's mem
 other's is, and where operands are swapped the product of complex numbers has other last bits, or other flags:
 of one by a real number only these.
 
-In: the operands of an operator, and whether only the interpreter's stack holds them.   Out: in which one's
-memory NumPy would compute.
+In: the operands of an operator, and whether only the interpreter's stack holds them; the instruction that is
+under way.   Out: in which one's memory NumPy would compute; whether that instruction is an operator's.
 The criterion is NumPy's own, an object's reference count: a program's references to a lazy array are those
 it would have to NumPy's.  Where the interpreter's counts do not tell temporaries from variables, nothing is
 elided.  Nor where the running NumPy does not: it is asked once (products: for each type of first operand).
+What a function of C keeps, a partial's argument say, may have as few references.  So where memory is really
+written over (`slots.elided`, `recipes`), no other instruction may be under way.
 Not covered: a NumPy scalar before a temporary, which NumPy 2.0 swaps (the scalar's own operator runs); arrays
 of NumPy's among the operands; shifts of bools, which NumPy refuses in a temporary's memory.
 """
@@ -17,7 +19,6 @@ of NumPy's among the operands; shifts of bools, which NumPy refuses in a tempora
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 from functools import cache
 from sys import getrefcount
@@ -27,6 +28,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.warning_sites import ours
 
 ELIDED = 256 * 1024
 """Bytes from which NumPy looks for temporaries."""
@@ -51,16 +53,14 @@ def _counts() -> tuple[int, int]:
 SECOND_REFS, REFLECTED_REFS = _counts()
 """For the second operand of ``__mul__``, and for the array whose ``__rmul__`` is called."""
 
-
 PLACES = 256
-"""Of instructions that code knows; others take their place."""
+"""Of instructions that machine code knows; others take their place."""
 
 OPERATORS = (ctypes.c_ssize_t * (3 * PLACES))()
-"""What code knows: of each the piece of code, the place in it, and whether it is an operator's."""
+"""What it knows: of each the piece of code, the place in it, and whether it is an operator's."""
 
 _places: dict[int, CodeType] = {}
-"""Whose identity its rows go by."""
-
+"""Whose identity the rows go by."""
 
 _operators: set[int] = set()
 """The instructions' numbers, once somebody has asked for them."""
@@ -75,13 +75,10 @@ def is_operator(code: CodeType, at: int, operators: set[int] = _operators) -> bo
     return code.co_code[at] in operators
 
 
-_OURS = os.path.join(os.path.dirname(__file__), "")
-
-
 def is_operators(getframe: Any = sys._getframe) -> bool:
     """Does an operator call us: is that the instruction of the nearest code that is not ours?"""
     frame: FrameType | None = getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and ours(frame.f_code.co_filename):
         frame = frame.f_back
     return frame is not None and is_operator(frame.f_code, frame.f_lasti)
 
@@ -90,7 +87,7 @@ def hear_operator(
     frame: FrameType, asked: Any = is_operator, rows: Any = OPERATORS, places: Any = _places,
     count: int = PLACES,
 ) -> bool:  # fmt: skip
-    """The same of the one that is under way, entered in the table.
+    """Is the instruction that is under way an operator's?  Entered in the table.
 
     (Arguments as in `values.Buffer.__del__`.)"""
     code, at = frame.f_code, frame.f_lasti
