@@ -181,7 +181,7 @@ class Entry(IntEnum):
     RECIPE = OP + 8
     SNAPSHOTS = OP + 9
     """How copies of the operands lie that are plain arrays of their own, or zero."""
-    FUSED = OP + 11
+    WAITS = OP + 11
     """The code, and the place in it, of a call whose results wait, always (`habits`)."""
     END = OP + 13
 

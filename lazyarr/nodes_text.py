@@ -69,8 +69,8 @@ def make(of: Places, name: str) -> Making:
         with f.when("ne", when, When.ALWAYS):
             waiting = [f.within("@pending", x) for x in (first, second)]
             with f.when("eq", f.by("or", *waiting), 0):
-                f.set(code, said(Entry.FUSED))  # (else zero)
-                f.set(at, said(Entry.FUSED + 1))
+                f.set(code, said(Entry.WAITS))  # (else zero)
+                f.set(at, said(Entry.WAITS + 1))
                 give_up_if("eq", f.get(code), 0)
         with f.when("eq", when, When.GRANTED):
             give_up_if("sle", f.load(f.known(Word.ALLOWED)), 0)

@@ -356,7 +356,7 @@ def _by_habit(
                 watch(node, habit, spent)
             else:
                 watch(node, habit, min(spent, BUILDING))
-                NODES.table.fuses(fn, args, recipe, loc if habit.need_not_look() else None)
+                NODES.table.waits(fn, args, recipe, loc if habit.need_not_look() else None)
     return result
 
 

@@ -156,13 +156,13 @@ class Table:
             del self._entries[before[0]]
         self._entries[refers[0]] = place
 
-    def fuses(self, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any, loc: Loc | None) -> None:
+    def waits(self, fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any, loc: Loc | None) -> None:
         """Where a call by a recipe is whose results wait, always, if the last one was there (`habits`)."""
         place = self._entries.get(_kind(fn, args, recipe))
         if place is not None:
             code, at = (None, 0) if loc is None else loc
-            self.rows[place, Entry.FUSED] = 0 if code is None else id(code)
-            self.rows[place, Entry.FUSED + 1] = at
+            self.rows[place, Entry.WAITS] = 0 if code is None else id(code)
+            self.rows[place, Entry.WAITS + 1] = at
 
 
 def _kind(fn: numpy.ufunc, args: tuple[Any, ...], recipe: Any) -> tuple[Any, ...]:

@@ -173,8 +173,8 @@ def test_results_that_come_to_be_alone_are_pythons_again() -> None:
     for _ in range(4 * SURELY):
         call(True)
     rows = NODES.table.rows
-    fused = (rows[:, Entry.FUSED] == id(call.__code__)).any()
-    assert fused
+    waits = (rows[:, Entry.WAITS] == id(call.__code__)).any()
+    assert waits
     for _ in range(4):
         NOW.quiet = 0                           # (they are counted, and so looked at, now and then)
         DIRECT.taken()
@@ -182,7 +182,7 @@ def test_results_that_come_to_be_alone_are_pythons_again() -> None:
     for _ in range(4 * habits.ALONE):
         DIRECT.taken()
         call(False)
-    assert not (rows[:, Entry.FUSED] == id(call.__code__)).any()
+    assert not (rows[:, Entry.WAITS] == id(call.__code__)).any()
 
 
 def test_where_other_sizes_are_medium_nothing_is_taken() -> None:
