@@ -241,7 +241,7 @@ class Bodies(Framed):
         a.label("contains")
         self.enter()
         a.load(RAX, At(RBP, TYPE))
-        a.call("numbers type")
+        a.call("scalar type")
         a.test(RAX)
         a.jump_if("equal", "back")
         self.real(R15, RBX, "look")

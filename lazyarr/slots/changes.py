@@ -114,7 +114,7 @@ class Changes(Calls):
         a.jump_if("equal", "quiet whole")
         a.load(RAX, At(RSI))
         a.load(RAX, At(RAX, TYPE))
-        a.call("quiet type")
+        a.call("complex type")
         a.test(RAX)
         a.constant(RAX, 0)
         a.jump_if("other", "quiet leave")
@@ -124,9 +124,6 @@ class Changes(Calls):
         a.label("quiet whole")
         a.constant(RAX, 1)
         a.label("quiet leave")
-        a.leave()
-        a.label("quiet type")
-        self.found_in(k.complexes, "quiet type")
         a.leave()
 
     def numbers(self) -> None:
@@ -145,7 +142,7 @@ class Changes(Calls):
         a.jump_if("equal", "numbers so")
         a.load(RAX, At(RSI))
         a.load(RAX, At(RAX, TYPE))
-        a.call("numbers type")
+        a.call("scalar type")
         a.test(RAX)
         a.jump_if("equal", "numbers not")
         a.add(RSI, 8)
@@ -159,9 +156,6 @@ class Changes(Calls):
         a.label("numbers not")
         a.zero(RAX)
         a.label("numbers leave")
-        a.leave()
-        a.label("numbers type")
-        self.found_in(k.scalars, "numbers type")
         a.leave()
 
     def end(self) -> None:

@@ -243,7 +243,7 @@ class Firsts(Writer):
         a.jump_if("other", "of numbers so")
         a.load(RAX, At(R12, 8))                     # a step: of at least one, or NumPy refuses it
         a.load(RAX, At(RAX, TYPE))
-        a.call("key integer")
+        a.call("index type")
         a.test(RAX)
         a.jump_if("other", "of numbers so")
         a.label("of numbers not")
@@ -255,7 +255,7 @@ class Firsts(Writer):
 
         a.label("of numbers far")                   # rdi: a number.   rax: how far it is from zero
         a.load(RAX, At(RDI, TYPE))
-        a.call("key integer")
+        a.call("index type")
         a.test(RAX)
         a.jump_if("equal", "of numbers farthest")
         a.add(RSP, -8)
@@ -325,7 +325,7 @@ class Firsts(Writer):
         a.load(RAX, At(RAX, TYPE))
         self.compare(RAX, k.lists, RCX)
         a.jump_if("equal", "of values list")
-        a.call("of values type")
+        a.call("scalar type")
         a.test(RAX)
         a.jump_if("equal", "of values not")
         a.label("of values on")
@@ -357,9 +357,6 @@ class Firsts(Writer):
         a.compare_number(RAX, DEEP - 1)
         a.jump_if("equal", "of arrays")
         a.jump("of values not")
-        a.label("of values type")
-        self.found_in(k.scalars, "of values type")
-        a.leave()
 
     def of_arrays(self) -> None:
         """rdi: arrays to be joined.   rax: a tuple of the real ones and windows, kept by `OWNED`; or zero."""

@@ -138,7 +138,7 @@ class Gathers(Framed):
         a.jump_if("equal", "key list")
         self.compare(RDI, k.ellipsis, RCX)
         a.jump_if("equal", "key not")
-        a.call("key integer")
+        a.call("index type")
         a.test(RAX)
         a.jump_if("equal", "key not")
         a.jump("key passed")
@@ -148,7 +148,7 @@ class Gathers(Framed):
             self.compare(RAX, k.none, RCX)
             a.jump_if("equal", f"key bound {at}")
             a.load(RAX, At(RAX, TYPE))
-            a.call("key integer")
+            a.call("index type")
             a.test(RAX)
             a.jump_if("equal", "key not")
             a.label(f"key bound {at}")
@@ -185,12 +185,8 @@ class Gathers(Framed):
         a.jump("key leave")
 
     def axis(self) -> None:
-        """rax: a type.   rax: itself, if it is one of integers, else zero.
-        "key length": an axis has so many elements for each that arrays pick."""
-        a, k = self.asm, self.known
-        a.label("key integer")
-        self.found_in(k.indices, "key integer")
-        a.leave()
+        """An axis has so many elements for each that arrays pick."""
+        a = self.asm
         a.label("key length")
         a.load(RCX, At(R15, DIMS))
         a.increase(RCX, RBX)

@@ -528,7 +528,7 @@ class PartWrites(Framed):
         a.jump_if("equal", "method")
         a.load(RAX, At(RSI))
         a.load(RAX, At(RAX, TYPE))
-        a.call("fill type")
+        a.call("scalar type")
         a.constant(RDX, 1)
         a.zero(RCX)
         a.test(RAX)
@@ -545,9 +545,6 @@ class PartWrites(Framed):
         a.constant(RAX, k.none)
         a.label("fill leave")
         a.add(RSP, 8)
-        a.leave()
-        a.label("fill type")
-        self.found_in(k.scalars, "fill type")
         a.leave()
 
     # ---------------------------------------------------------------------------- their ends

@@ -322,18 +322,14 @@ class Picks(Writer):
 
     def scalar(self) -> None:
         """rax: a type.   rax: itself, if it is one of scalars that assignments never warn of; else zero."""
-        a, k = self.asm, self.known
-        a.label("complex scalar")
-        self.found_in(k.complexes, "complex scalar")
-        a.leave()
+        a = self.asm
         a.label("real scalar")
         a.copy(R9, RAX)
-        a.call("complex scalar")
+        a.call("complex type")
         a.test(RAX)
         a.jump_if("other", "real scalar not")
         a.copy(RAX, R9)
-        self.found_in(k.scalars, "real scalar")
-        a.leave()
+        a.jump("scalar type")
         a.label("real scalar not")
         a.zero(RAX)
         a.leave()

@@ -429,7 +429,7 @@ class Routines(Writer):
         super().__init__(asm, known)
         for write in (
             self.wrap, self.counted, self.written, self.moved, self.unwrap, self.index, self.argument,
-            self.refused,
+            self.types, self.refused,
         ):  # fmt: skip
             write()
 
@@ -660,6 +660,17 @@ class Routines(Writer):
         a.leave()
         a.label("argument tuple")
         self.each_found_in(k.inert, "argument tuple")
+
+    def types(self) -> None:
+        """rax: a type.   rax: itself, if it is one of numbers, of complex ones, of what makes views and
+        elements as part of a key; else zero; rcx and rdx are lost."""
+        a, k = self.asm, self.known
+        for routine, types in (
+            ("scalar type", k.scalars), ("complex type", k.complexes), ("index type", k.indices),
+        ):  # fmt: skip
+            a.label(routine)
+            self.found_in(types, routine)
+            a.leave()
 
     def refused(self) -> None:
         """rax: not zero if it was NumPy that did not take a key, and nothing is to be raised any more.
