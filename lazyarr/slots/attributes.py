@@ -60,14 +60,7 @@ class Attributes(Writer):
         a.jump_if("equal", "turned leave")
         a.load(R12, At(RBX, k.storage))
         self.on("Py_IncRef", R12)
-        self._wrap("turned wrap")
-        a.copy(R13, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "turned no view")
-        a.store(At(R13, k.storage), R12)
-        a.constant(R12, k.none)                     # which was there
-        a.label("turned no view")
-        self.on("Py_DecRef", R12)
+        self.wrap_managed(R12)
         a.label("turned leave")
         a.copy(RAX, R13)
         a.pop(R13, R12, RBX)
@@ -89,7 +82,7 @@ class Attributes(Writer):
         self._of_geometry()
         a.compare(R13, R12)
         a.jump_if("equal", "view of nothing")
-        self._wrap("view wrap")
+        self.wrap_view()
         a.label("view leave")
         a.pop(R13, R12, RBX)
         a.leave()
@@ -105,8 +98,9 @@ class Attributes(Writer):
         a.compare_number(At(RCX, TYPE_NUMBER), COMPLEX + 1, wide=False)
         a.jump_if("above", "attribute by Python")
         a.compare_number(At(RCX, TYPE_NUMBER), COMPLEX, wide=False)
-        a.jump_if("above", "turned managed")
-        a.jump_if("equal", "turned managed")
+        a.jump_if("below", "view is itself")
+        a.jump("turned managed")
+        a.label("view is itself")                   # the real part of real numbers
         a.push(RBX)
         a.copy(RBX, RDI)
         self.call("Py_IncRef")
@@ -144,17 +138,6 @@ class Attributes(Writer):
         self.call("PyObject_GetAttr")
         a.copy(R13, RAX)
         self.on("Py_DecRef", R12)
-
-    def _wrap(self, label: str) -> None:
-        """rbx: an array; r13: a geometry, which is given away.   rax: a view of the array, or zero."""
-        a = self.asm
-        a.copy(RDI, R13)
-        a.load(RSI, At(RBX, self.known.origin))
-        self.compare(RSI, self.known.none, RAX)
-        a.jump_if("other", label)
-        a.copy(RSI, RBX)
-        a.label(label)
-        a.call("wrap")
 
     def setter(self) -> None:
         """(array, value, record): as the property says."""

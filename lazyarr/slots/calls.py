@@ -357,10 +357,7 @@ class Calls(Writer):
         a.compare(At(RDX, BASE), RCX)
         a.jump_if("other", "take shaped")
         a.label("take view")                        # of what the array is a view of, if it is one
-        a.load(RSI, At(RBX, k.origin))
-        self.compare(RSI, k.none, RCX)
-        a.jump_if("other", "take wrap")
-        a.copy(RSI, RBX)
+        self.viewed()
         a.jump("take wrap")
         a.label("take shaped")
         a.copy(RDI, RCX)

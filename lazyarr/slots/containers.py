@@ -10,7 +10,7 @@ First all parts are looked at, then they are replaced: in between nothing is lef
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, ITEMS, LENGTH, LIST_ITEMS, TUPLES, TYPE, TYPE_FLAGS
-from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP, Assembler, At
 from lazyarr.slots.calls import AT, LEFT, MOST, RESULT, VALUES
 from lazyarr.slots.routines import Known, Writer
 
@@ -117,10 +117,7 @@ class Containers(Writer):
         self._if_view("container view")
         a.jump("container wrap")
         a.label("container view")
-        a.load(RSI, At(RBX, k.origin))
-        self.compare(RSI, k.none, RAX)
-        a.jump_if("other", "container wrap")
-        a.copy(RSI, RBX)
+        self.viewed()
         a.label("container wrap")
         a.call("wrap")
         a.test(RAX)

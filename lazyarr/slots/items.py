@@ -70,7 +70,7 @@ class Items(Framed):
         a.copy(R13, RAX)
         self.on("Py_DecRef", R15)
         a.label("get_item viewed")
-        self._wrap_view("get_item view")
+        self.wrap_view()
         self.restore()
         a.leave()
 
@@ -108,17 +108,6 @@ class Items(Framed):
         self.restore()
         a.leave()
 
-    def _wrap_view(self, label: str) -> None:
-        """r13, as a view of what the array is a view of, if it is one; else of the array."""
-        a = self.asm
-        a.copy(RDI, R13)
-        a.load(RSI, At(RBX, self.known.origin))
-        self.compare(RSI, self.known.none, RAX)
-        a.jump_if("other", label)
-        a.copy(RSI, RBX)
-        a.label(label)
-        a.call("wrap")
-
     def managed_item(self) -> None:
         """An integer, a slice, or a tuple of such: one that picks an element, or a view."""
         a, k = self.asm, self.known
@@ -148,14 +137,7 @@ class Items(Framed):
         a.jump_if("equal", "get_item refused")
         a.load(R15, At(RBX, k.storage))
         self.on("Py_IncRef", R15)
-        self._wrap_view("managed view")
-        a.copy(R13, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "managed no view")
-        a.store(At(R13, k.storage), R15)
-        a.constant(R15, k.none)                     # which was there
-        a.label("managed no view")
-        self.on("Py_DecRef", R15)
+        self.wrap_managed(R15)
         a.copy(RAX, R13)
         self.restore()
         a.leave()
@@ -231,14 +213,7 @@ class Items(Framed):
         a.test(RAX)
         a.jump_if("equal", "row leave")
         self.on("Py_IncRef", R15)
-        self._wrap_view("row view")
-        a.copy(R13, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "row none")
-        a.store(At(R13, k.storage), R15)
-        a.constant(R15, k.none)                     # which was there
-        a.label("row none")
-        self.on("Py_DecRef", R15)
+        self.wrap_managed(R15)
         a.label("row leave")
         a.copy(RAX, R13)
         a.pop(R15, R13, RBX)

@@ -268,6 +268,34 @@ class Writer:
             a.jump_if("equal", leave)
             a.label(f"{stem} {number}")
 
+    def viewed(self) -> None:
+        """rsi: what a view of the array in rbx is a view of: what that is one of, if it is one, else itself.
+        Of the others rcx alone is lost."""
+        a, label = self.asm, f"viewed {len(self.asm.code)}"
+        a.load(RSI, At(RBX, self.known.origin))
+        self.compare(RSI, self.known.none, RCX)
+        a.jump_if("other", label)
+        a.copy(RSI, RBX)
+        a.label(label)
+
+    def wrap_view(self) -> None:
+        """rbx: an array; r13: a geometry, which is given away.   rax: a view of the array, or zero."""
+        self.asm.copy(RDI, R13)
+        self.viewed()
+        self.asm.call("wrap")
+
+    def wrap_managed(self, storage: int) -> None:
+        """The same of a managed array, whose storage, in a register, is given away, too; in r13."""
+        a, label = self.asm, f"wrapped {len(self.asm.code)}"
+        self.wrap_view()
+        a.copy(R13, RAX)
+        a.test(RAX)
+        a.jump_if("equal", label)
+        a.store(At(R13, self.known.storage), storage)
+        a.constant(storage, self.known.none)        # which was there
+        a.label(label)
+        self.on("Py_DecRef", storage)
+
     def manage(self, result: At) -> None:
         """rax: ours, for a real array that is large: plain ones are small (`arrays.wrap`)."""
         a, k = self.asm, self.known
