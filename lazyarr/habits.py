@@ -6,6 +6,8 @@ To build a node, to plan and to launch take as long as NumPy needs for one opera
 elements.  Such a node pays where it is fused with others.  Whether it will be nobody can say at the call; but
 what happened to the results of this line before is known.  So a line whose results were computed alone a
 number of times, or with few operations more, has NumPy try, and the sooner of the two stays for some time.
+If that is waiting, nobody looks any more, but at calls that Python makes anyway: if these take longer than
+NumPy did, it tries again.
 Only times depend on that, never a result.
 """
 

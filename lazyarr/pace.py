@@ -282,8 +282,8 @@ def holds() -> bool:
 
 
 def look_anew() -> None:
-    """Let no code's calls be NumPy's that make nodes now: what was found may have been long ago, before what
-    makes nodes was there."""
+    """Let all code make nodes: that NumPy was the sooner one may have been found long ago, before machine
+    code made them."""
     for each in list(NOW.hasty):
         each.stayed()
     NOW.numpys = False

@@ -119,3 +119,19 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
     config.OBSERVED.append("test")
     yield found
     config.OBSERVED.remove("test")
+
+
+@pytest.fixture
+def launched(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is launched in row blocks (`lazyarr.plan.RowBlocks`)."""
+    from lazyarr import launch_rows
+
+    found: list[Any] = []
+    run = launch_rows._run
+
+    def noted(rows: Any, *given: Any) -> list[int]:
+        found.append(rows)
+        return run(rows, *given)
+
+    monkeypatch.setattr(launch_rows, "_run", noted)
+    return found

@@ -16,7 +16,8 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import arrays, direct, habits
+from lazyarr import arrays, direct, habits, worth
+from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
 from lazyarr.habits import MEDIUM
@@ -367,6 +368,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict[Any, float]:
     def time() -> float:
         return now[0]
 
+    for told in "work", "debt":                     # (by `worth.rented`)
+        monkeypatch.setattr(COMPILER, told, 0.0)
     monkeypatch.setattr(direct, "thread_time", time)
     monkeypatch.setattr(direct, "_busy", lambda: 0.0)
     counts = DIRECT.counts
@@ -408,6 +411,7 @@ def test_slow_results_end_the_beginning(clock: dict[Any, float]) -> None:
     """It is to last as long as the compiler takes to be loaded."""
     DIRECT.opens()
     assert results(3 * direct.EARLY) == 2 * direct.EARLY and not DIRECT.on
+    assert worth._rent[0] == COMPILER.work == 1e9 * direct.EARLY        # (counted from the first look on)
 
 
 @pytest.mark.parametrize("options", ["", "LAZYARR_JIT=always", "LAZYARR_PLAN=always", "LAZYARR_MATH=native"])

@@ -10,7 +10,7 @@ import pytest
 import lazyarr as np
 from lazyarr import habits, recipes, worth
 from lazyarr.counters import COUNT
-from lazyarr.habits import AGAIN, ALONE, LASTING, MIXED, TRIES, Habit
+from lazyarr.habits import AGAIN, ALONE, LASTING, LATER, MIXED, SURELY, TRIES, Habit
 
 N = 100_000
 FIRST = ALONE + 1
@@ -94,6 +94,51 @@ def test_a_decision_is_made_anew():
         assert habit.is_numpys()
         habit.took(1.0)
     assert not habit.is_numpys()
+
+
+def waiting():
+    """A habit of which waiting was found to be the sooner way."""
+    habit = Habit()
+    alone(habit, 2.0)
+    for _ in range(TRIES):
+        assert habit.is_numpys()
+        habit.took(3.0)
+    return habit
+
+
+def test_where_waiting_is_sooner_nobody_looks():
+    habit = waiting()
+    assert habit.need_not_look()
+    assert not habit.is_numpys()
+    assert habit.need_not_look()
+
+
+def test_numpy_tries_again_where_waiting_takes_longer_now():
+    """Than NumPy did, by much, and several times in a row."""
+    habit = waiting()
+    for seconds in (0.99 * LATER * 3.0, 1.01 * LATER * 3.0):
+        for _ in range(SURELY - 1):
+            habit.ran_alone(seconds)
+        assert habit.need_not_look()
+        assert not habit.tries
+    habit.ran_alone(2.0)
+    for _ in range(SURELY):
+        assert habit.need_not_look()
+        habit.ran_alone(9.0)
+    assert not habit.need_not_look()
+    assert habit.is_numpys()
+
+
+def test_what_was_numpys_waits_where_somebody_looks_anew(soon):
+    x, y, _, _ = arrays()
+
+    def call():
+        np.evaluate(x + y)
+
+    built(call)
+    assert built(call, 2) == [False] * 2
+    habits.look_anew()
+    assert built(call, 2) == [True] * 2
 
 
 def test_lone_results_become_numpys(soon):

@@ -86,6 +86,18 @@ def test_numpy_stays_where_building_takes_nearly_as_long(clock):
     assert not told[-1]
 
 
+def test_nodes_are_built_again_where_somebody_looks_anew(clock):
+    p = Pace()
+    assert looked(clock, p, built=0.8)
+    assert tried(clock, p, took=1.1)
+    assert p.counts()
+    assert NOW.numpys
+    pace.look_anew()
+    assert not NOW.numpys
+    assert not NOW.hasty
+    assert looked(clock, p, built=0.8)
+
+
 def test_nodes_are_built_where_kernels_can_save_more(clock):
     p = Pace()
     assert looked(clock, p, built=0.5)

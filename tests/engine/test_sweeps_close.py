@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import launch_rows, planning, row_room
+from lazyarr import planning, row_room
 from lazyarr.buffers import has_rings
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
@@ -23,20 +23,6 @@ def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     planning._plans.clear()
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
         yield
-
-
-@pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[RowBlocks]:
-    """What is launched in row blocks."""
-    found: list[RowBlocks] = []
-    run = launch_rows._run
-
-    def noted(rows: RowBlocks, *given: Any) -> list[int]:
-        found.append(rows)
-        return run(rows, *given)
-
-    monkeypatch.setattr(launch_rows, "_run", noted)
-    return found
 
 
 def jacobi(u: Any) -> None:

@@ -13,7 +13,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import launch_rows, plan, planning, row_room
+from lazyarr import plan, planning, row_room
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
 from lazyarr.plan import RowBlocks
@@ -30,20 +30,6 @@ def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> A
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
         yield
     planning._plans.clear()
-
-
-@pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[RowBlocks]:
-    """What is launched in row blocks."""
-    found: list[RowBlocks] = []
-    run = launch_rows._run
-
-    def noted(rows: RowBlocks, *given: Any) -> list[int]:
-        found.append(rows)
-        return run(rows, *given)
-
-    monkeypatch.setattr(launch_rows, "_run", noted)
-    return found
 
 
 def shallow_water(h: Any, u: Any, v: Any) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr import cuts, materialize, worth
-from lazyarr.compiler import COMPILER, warm_ns
+from lazyarr.compiler import COMPILER, LOAD_NS, START_NS, warm_ns
 from lazyarr.counters import COUNT
 from lazyarr.worth import Price
 
@@ -93,6 +93,29 @@ def test_kernels_are_part_of_the_price(prices, monkeypatch):
     assert counted(lambda: chain(x, y))[1] == (0, 1, 0)
     monkeypatch.setattr(worth, "noted", lambda name: True)      # an earlier process has compiled them
     assert counted(lambda: chain(x, y))[1] == (1, 0, 1)
+
+
+def test_what_numpy_took_before_there_were_nodes_pays_for_plans(prices, monkeypatch):
+    """At once, as long as it lasts; and for the compiler to be loaded, but nobody waits for that."""
+    monkeypatch.setattr(COMPILER, "work", 0.0)
+    monkeypatch.setattr(COMPILER, "debt", 0.0)
+    prices(Price(3e6, 0, 0, 0))
+    (x, y), _ = operands()
+    worth.rented(1e9)
+    assert COMPILER.looks()
+    assert START_NS < COMPILER.debt < LOAD_NS
+    monkeypatch.setattr(worth, "_rent", [worth.SURE * 3e6])
+    assert counted(lambda: chain(x, y))[1] == (1, 0, 1)
+    assert 0 < worth._rent[0] < worth.SURE * 3e6        # (its own time has paid for the rest)
+    assert counted(lambda: x * 2 - y)[1] == (0, 1, 0)
+
+
+def test_what_does_not_suffice_for_kernels_pays_for_none(prices, monkeypatch):
+    prices(kernels=DEAR)
+    (x, y), _ = operands()
+    monkeypatch.setattr(worth, "_rent", [1e9])
+    assert counted(lambda: chain(x, y))[1] == (0, 1, 0)
+    assert worth._rent == [1e9]
 
 
 def test_structures_that_never_come_again_are_numpys(prices):

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazyarr
-from lazyarr import launch_rows, planning, row_room
+from lazyarr import planning, row_room
 from lazyarr.debug import explain
 from lazyarr.fusion import whole_launches
 from lazyarr.fusion.whole_launches import in_launches
@@ -62,20 +62,6 @@ def forced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
     with lazyarr.options(jit="always", verify=True, num_threads=request.param):
         yield
     planning._plans.clear()
-
-
-@pytest.fixture
-def launched(monkeypatch: pytest.MonkeyPatch) -> list[RowBlocks]:
-    """What is launched in row blocks."""
-    found: list[RowBlocks] = []
-    run = launch_rows._run
-
-    def noted(rows: RowBlocks, *given: Any) -> list[int]:
-        found.append(rows)
-        return run(rows, *given)
-
-    monkeypatch.setattr(launch_rows, "_run", noted)
-    return found
 
 
 def swept(np: Any, step: Callable[[Any, Any], None], times: int, char: str = "d") -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -81,6 +82,19 @@ def both(dtype: Any = "f8") -> tuple[Any, numpy.ndarray]:
     x = np.array(real) * np.array(1, dtype)
     np.evaluate(x)
     return x, real
+
+
+def all_that_shows(text: str, names: dict[str, Any], array: Any) -> tuple[Any, ...]:
+    """What a program raises, and warns of, and where, and what the first rows of an array hold afterwards."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        try:
+            exec(compile(text.strip(), "the program's", "exec"), names)
+            error = None
+        except Exception as raised:
+            error = type(raised), str(raised)
+    told = [(x.category, str(x.message), x.filename) for x in given]
+    return error, told, numpy.array(array[:9]).tobytes()
 
 
 class Garbage:

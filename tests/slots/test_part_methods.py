@@ -16,7 +16,7 @@ import pytest
 
 import lazyarr as np
 from lazyarr.counters import COUNT
-from tests.slots.operands import ONLY_HERE, W, both, lazy, python_calls, same
+from tests.slots.operands import ONLY_HERE, W, all_that_shows, both, lazy, python_calls, same
 
 pytestmark = ONLY_HERE
 
@@ -211,17 +211,10 @@ def test_casts_and_errors_are_numpys() -> None:
     """
     for dtype in "f8", "i8", "c8", "?":
         for text in programs.replace(";\n", ";").split(";"):
-            seen = []
-            for module, array in zip((np, numpy), both(dtype), strict=True):
-                with warnings.catch_warnings(record=True) as given:
-                    warnings.simplefilter("always")
-                    try:
-                        exec(compile(text.strip(), "the program's", "exec"), names(module, array, None, None))
-                        error = None
-                    except Exception as raised:
-                        error = type(raised), str(raised)
-                told = [(x.category, str(x.message), x.filename) for x in given]
-                seen.append((error, told, numpy.array(array[:9]).tobytes()))
+            seen = [
+                all_that_shows(text, names(module, array, None, None), array)
+                for module, array in zip((np, numpy), both(dtype), strict=True)
+            ]
             assert seen[0] == seen[1], (dtype, text)
 
 

@@ -18,7 +18,7 @@ from lazyarr.counters import COUNT
 from lazyarr.elementwise import FOLD
 from lazyarr.habits import HABITS
 from lazyarr.slots.tables import LARGEST, READING, READING_METHODS
-from tests.slots.operands import ONLY_HERE, SHAPE, W, both, lazy, python_calls, same
+from tests.slots.operands import ONLY_HERE, SHAPE, W, all_that_shows, both, lazy, python_calls, same
 from tests.slots.part_programs import difference
 from tests.slots.test_calls import named
 
@@ -342,18 +342,10 @@ def test_casts_and_errors_are_numpys() -> None:
     """
     for dtype in "f8", "i8", "f2", "c8", "?", "u1":
         for text in programs.replace(";\n", ";").split(";"):
-            seen = []
-            for module, array, w in zip((np, numpy), both(dtype), (lazy(W), W.copy()), strict=True):
-                with warnings.catch_warnings(record=True) as given:
-                    warnings.simplefilter("always")
-                    try:
-                        exec(compile(text.strip(), "the program's", "exec"),
-                            {"np": module, "m": array, "w": w})
-                        error = None
-                    except Exception as raised:
-                        error = type(raised), str(raised)
-                told = [(x.category, str(x.message), x.filename) for x in given]
-                seen.append((error, told, numpy.array(array[:9]).tobytes()))
+            seen = [
+                all_that_shows(text, {"np": module, "m": array, "w": w}, array)
+                for module, array, w in zip((np, numpy), both(dtype), (lazy(W), W.copy()), strict=True)
+            ]
             assert seen[0] == seen[1], (dtype, text)
 
 

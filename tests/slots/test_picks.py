@@ -222,11 +222,11 @@ def test_larger_ones_while_the_limit_is_raised(monkeypatch: pytest.MonkeyPatch) 
     x = np.concatenate([x] * 5)
     m = np.concatenate([m] * 5)
     real, mask = numpy.asarray(x), numpy.asarray(m)
-    if x.storage is None and m.storage is None:
-        made = slot_words.MADE.value
-        with packed(1):
-            _, calls = python_calls(operator.getitem, x, m)
-        assert not calls and slot_words.MADE.value == made + 1
+    assert x.storage is m.storage is None
+    made = slot_words.MADE.value
+    with packed(1):
+        _, calls = python_calls(operator.getitem, x, m)
+    assert not calls and slot_words.MADE.value == made + 1
     assert same(x[m], real[mask])
 
 
