@@ -16,10 +16,11 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import elision
+from lazyarr import elision, recipes
+from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
 from lazyarr.elision import ELIDED, OPERATORS, PLACES, SECOND_REFS, hear_operator, is_operator
-from lazyarr.habits import ALONE
+from lazyarr.habits import ALONE, Habit
 from lazyarr.slots import hasten
 from tests.slots.operands import ONLY_HERE, python_functions
 
@@ -178,16 +179,21 @@ def test_what_functions_of_c_keep_is_no_temporary() -> None:
     assert numpy.asarray(total).tobytes() == expected.tobytes()
 
 
-def test_the_same_where_nodes_are_numpys_by_python() -> None:
-    """A line whose results are alone, as habits find out."""
+def test_the_same_where_nodes_are_numpys_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line whose results are alone, as habits find out: NumPy is found to be the sooner one."""
+    took = Habit.took
+    monkeypatch.setattr(Habit, "took", lambda self, seconds: took(self, 0.0))
+    monkeypatch.setattr(recipes, "OBSERVED", [])
     DIRECT._ends()
-    x, _, a, _ = arrays("f8", 2 * N)
+    DIRECT.left = 1 << 20
+    _, _, a, _ = arrays("f8", 2 * N)
     bound = functools.partial(operator.mul, np.array(a) + 1)
     for _ in range(3 * ALONE):
+        built = COUNT.nodes_built
         found = bound(3)
         np.evaluate(found)
         assert float(found[5]) == (a[5] + 1) * 3
-    del x
+    assert COUNT.nodes_built == built
 
 
 def test_errors_leave_operands_alone() -> None:
