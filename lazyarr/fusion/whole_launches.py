@@ -91,9 +91,9 @@ def in_launches(writes: Sequence[Expr]) -> list[Expr]:
             begun = _begun(chain, length)
             swept.append(_Swept((len(chain) - begun) // length, at, length, begun, chain))
             launch = max(launch, room)
-    sweeps = _whole(swept, launch)
     if not swept:
         return _oldest([chain[_last_whole(chain)] for chain in chains])
+    sweeps = _whole(swept, launch)
     if not sweeps:
         return [*writes]
     ends, others = [*writes], list[Expr]()
@@ -113,10 +113,10 @@ def in_launches(writes: Sequence[Expr]) -> list[Expr]:
 
 def _whole(swept: Sequence[_Swept], launch: int) -> int:
     """How many sweeps whole launches have; or at least a number that does not end in place."""
-    sweeps = min((array.sweeps for array in swept), default=0)
+    sweeps = min(array.sweeps for array in swept)
     if sweeps >= launch:                        # (as nearly always: it is not asked what shifts)
         return sweeps // launch * launch
-    least = max((_pairs(array.writes[: array.length]) for array in swept), default=0) or 1
+    least = max(_pairs(array.writes[: array.length]) for array in swept) or 1
     return sweeps // least * least
 
 
