@@ -93,7 +93,7 @@ def hear_operator(
     code, at = frame.f_code, frame.f_lasti
     found: bool = asked(code, at)
     row = 3 * ((id(code) >> 3) + at & count - 1)
-    rows[row] = 0
+    rows[row] = 0                               # (the code that had it may go now)
     places[row] = code
     rows[row : row + 3] = id(code), at, found
     return found

@@ -106,7 +106,7 @@ def evaluate(roots: Iterable[Expr]) -> None:
         else:
             one_by_one(nodes)
         # (Till there is a plan, and LLVM where it takes that, waiting cannot pay.)
-        if told is not None and (native or not (waits or COMPILER.usable is None)):
+        if told is not None and (native or (not waits and COMPILER.usable is not None)):
             habit, seconds, share = told
             habit.ran_alone((seconds + time.perf_counter() - began) * share)
         if asked is not None:

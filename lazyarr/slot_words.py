@@ -55,7 +55,8 @@ APART = ctypes.c_longlong(0)
 """How many settings in force ask for no compiled code, or for that of another target than the usual one."""
 
 UNPACKED = ctypes.c_longlong(-1 << 23)
-"""Elements among which NumPy picks for want of such code, yet, below zero: then Python looks for it."""
+"""Elements among which NumPy picks for want of such code, yet, below zero: then Python looks for it.  At
+first as many as the first masks of `packing` count for (`PAYS`, `OF_SLOTS`)."""
 
 PACKED = ctypes.c_longlong(0)
 """Calls that were answered by such code without any Python in between."""
