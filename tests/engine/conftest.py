@@ -3,7 +3,7 @@ begin with nothing met, nothing measured."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -41,3 +41,22 @@ def each_way(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def compiled(each_way: None) -> None:
     """For tests that count kernels."""
+
+
+@pytest.fixture
+def forget_geometries() -> Iterator[Callable[[], None]]:
+    """Has shared geometries forgotten, until the test ends: tests that come later go on with arrays, and with
+    machine code's tables, that have them."""
+    from lazyarr import geometry
+
+    known = geometry._fresh, geometry.FRESH
+    before = [table.copy() for table in known]
+
+    def forget_all() -> None:
+        for table in known:
+            table.clear()
+
+    yield forget_all
+    for table, held in zip(known, before, strict=True):
+        table.clear()
+        table.update(held)

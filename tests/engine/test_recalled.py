@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import geometry, recalled, reductions, swift_nodes
+from lazyarr import recalled, reductions, swift_nodes
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.recipes import NODES
@@ -208,11 +208,10 @@ def test_known_calls_are_bounded(monkeypatch):
         assert len(recalled._calls) <= 3
 
 
-def test_a_geometry_that_is_forgotten_is_another_one():
+def test_a_geometry_that_is_forgotten_is_another_one(forget_geometries):
     x, real = arrays()
     same(x.mean(axis=1), real.mean(axis=1))
-    geometry._fresh.clear()
-    geometry.FRESH.clear()
+    forget_geometries()
     y, _ = arrays()
     same(y.mean(axis=1), real.mean(axis=1))
 

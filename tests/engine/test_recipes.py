@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import elementwise, geometry, recipes
+from lazyarr import elementwise, recipes
 from lazyarr.awaited import COLD, LARGE
 
 N = 100_000
@@ -133,14 +133,13 @@ def test_integer_powers_still_raise():
         np.power(a, -1)
 
 
-def test_recipes_and_shared_geometries_are_forgotten_together(monkeypatch):
+def test_recipes_and_shared_geometries_are_forgotten_together(monkeypatch, forget_geometries):
     monkeypatch.setattr(recipes, "MAX_RECIPES", 4)
     for n in range(N, N + 20):
         a, b, x, y = pair(n=n)
         assert same(a + b, x + y) and same(a + b, x + y)
     assert len(recipes._recipes) <= 4
-    geometry._fresh.clear()
-    geometry.FRESH.clear()
+    forget_geometries()
     a, b, x, y = pair(n=N + 3)
     assert same(a + b, x + y)
 
