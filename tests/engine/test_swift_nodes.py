@@ -265,15 +265,19 @@ def test_nothing_is_held() -> None:
         refused()
     known = [x.geo, y.geo, x.storage, x.storage.value, None, True, False, Expr, Read, numpy.float64]
     known += [part for row in NODES.table.held.values() for part in (row[1], row[1].op, row[1].geo, row[2])]
-    gc.collect()
-    before = [sys.getrefcount(each) for each in known]
-    for _ in range(100):
-        program(np, x, y)
-        refused()
-    gc.collect()
-    after = [sys.getrefcount(each) for each in known]
-    most = max(now - then for now, then in zip(after, before, strict=True))
-    assert most < 100                           # (one for each turn is a leak)
+
+    def grown() -> int:
+        gc.collect()
+        before = [sys.getrefcount(each) for each in known]
+        for _ in range(100):
+            program(np, x, y)
+            refused()
+        gc.collect()
+        after = [sys.getrefcount(each) for each in known]
+        return max(now - then for now, then in zip(after, before, strict=True))
+
+    # (One for each turn is a leak; what comes to be known once, meanwhile, is in one span.)
+    assert any(grown() < 100 for _ in range(3))
     node = weakref.ref((x + y).storage.value)
     assert node() is None
 
