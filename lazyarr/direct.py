@@ -21,10 +21,12 @@ Only times depend on this, never a result.
 from __future__ import annotations
 
 import os
+import sys
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from time import thread_time
 from types import CodeType
+from typing import Any
 
 from lazyarr import habits, pace
 from lazyarr.config import DEFAULTS, is_barred
@@ -188,9 +190,9 @@ class Direct:
             elif MADE.value > at + 1:
                 MADE.value = at + 1
 
-    def hear(self) -> None:
-        """It is time for what comes next."""
-        if self._lock.acquire(False):           # (else another thread is at it)
+    def hear(self, finalizing: Any = sys.is_finalizing) -> None:
+        """It is time for what comes next; not where the interpreter ends: nothing can be imported then."""
+        if not finalizing() and self._lock.acquire(False):      # (else another thread is at it)
             try:
                 self._next()
             finally:
@@ -347,6 +349,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=DIRECT.begins_anew)
 
 
-def hear() -> None:
-    """Called by the slots."""
-    DIRECT.hear()
+def hear(told: Any = DIRECT.hear) -> None:
+    """Called by the slots.  (Arguments as in `values.Buffer.__del__`.)"""
+    told()

@@ -75,7 +75,7 @@ _rent = [0.0]
 
 
 def rented(ns: float) -> None:
-    """NumPy has taken so long."""
+    """NumPy has taken so long before anything was a node."""
     _rent[0] += ns
     COMPILER.rented(ns)
 

@@ -63,6 +63,27 @@ def test_exit(ending):
     output(SETUP + ENDINGS[ending], LAZYARR_JIT="auto" if "LLVM" in ending else "always")
 
 
+@pytest.mark.parametrize("begins", ["", "hasten()"])
+def test_a_finalizer_computes_for_long(begins):
+    """Who computes medium arrays is not decided anew: what would do so could not be imported any more."""
+    source = f"""
+    import gc
+    import lazyarr as np
+    from lazyarr.slots import hasten
+    class Ends:
+        def __init__(self):
+            self.a, self.own = np.ones(100_000), self
+        def __del__(self, print=print):
+            for k in range(6000):
+                self.a + k
+            print("done")
+    {begins}
+    gc.disable()
+    Ends()
+    """
+    assert output(source, LAZYARR_PLAN="auto") == "done\n"
+
+
 FORKS = {
     "before anything": "",
     "with pending arrays": "b = a * 2 + 1",
