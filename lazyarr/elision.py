@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from functools import cache
+from opcode import opmap
 from sys import getrefcount
 from types import CodeType, FrameType
 from typing import Any
@@ -62,16 +63,12 @@ OPERATORS = (ctypes.c_ssize_t * (3 * PLACES))()
 _places: dict[int, CodeType] = {}
 """Whose identity the rows go by."""
 
-_operators: set[int] = set()
-"""The instructions' numbers, once somebody has asked for them."""
+_INSTRUCTIONS = frozenset([opmap[name] for name in ("BINARY_OP", "UNARY_NEGATIVE", "UNARY_INVERT")])
+"""Operators' numbers.  (NumPy has imported that table; where the interpreter ends nothing is imported.)"""
 
 
-def is_operator(code: CodeType, at: int, operators: set[int] = _operators) -> bool:
+def is_operator(code: CodeType, at: int, operators: frozenset[int] = _INSTRUCTIONS) -> bool:
     """Is an instruction an operator's?  It alone has operands that nobody comes back to."""
-    if not operators:
-        from opcode import opmap  # here: most programs need no table of all instructions
-
-        operators.update(opmap[name] for name in ("BINARY_OP", "UNARY_NEGATIVE", "UNARY_INVERT"))
     return code.co_code[at] in operators
 
 
