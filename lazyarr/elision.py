@@ -64,7 +64,7 @@ _places: dict[int, CodeType] = {}
 """Whose identity the rows go by."""
 
 _INSTRUCTIONS = frozenset([opmap[name] for name in ("BINARY_OP", "UNARY_NEGATIVE", "UNARY_INVERT")])
-"""Operators' numbers.  (NumPy has imported that table; where the interpreter ends nothing is imported.)"""
+"""Operators' numbers.  (Where the interpreter ends nobody could import them.)"""
 
 
 def is_operator(code: CodeType, at: int, operators: frozenset[int] = _INSTRUCTIONS) -> bool:
