@@ -27,6 +27,8 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
+from lazyarr.object_fields import TYPE, word
+from lazyarr.records import NamedTuple
 
 ELIDED = 256 * 1024
 """Bytes from which NumPy looks for temporaries."""
@@ -56,45 +58,155 @@ PLACES = 256
 """Of instructions that code knows; others take their place."""
 
 OPERATORS = (ctypes.c_ssize_t * (3 * PLACES))()
-"""What code knows: of each the piece of code, the place in it, and whether it is an operator's."""
+"""What code knows: of each the piece of code, the place in it, and where its operands are (`operands_at`)."""
 
 _places: dict[int, CodeType] = {}
 """Whose identity its rows go by."""
 
 
-_operators: set[int] = set()
-"""The instructions' numbers, once somebody has asked for them."""
+MAX_DEPTHS = 64
+"""Pieces of code of which it is known where operators find their operands; all are forgotten when there are
+more."""
+
+_depths: dict[int, tuple[CodeType, dict[int, int]]] = {}
+"""By identity: to hash a piece of code takes long."""
 
 
-def is_operator(code: CodeType, at: int, operators: set[int] = _operators) -> bool:
-    """Is an instruction an operator's?  It alone has operands that nobody comes back to."""
-    if not operators:
-        from opcode import opmap  # here: most programs need no table of all instructions
+def _depths_of(code: CodeType) -> dict[int, int]:
+    """How many things are on the interpreter's stack before each instruction that is an operator's."""
+    from dis import Bytecode, stack_effect  # here: most programs need no table of all instructions
 
-        operators.update(opmap[name] for name in ("BINARY_OP", "UNARY_NEGATIVE", "UNARY_INVERT"))
-    return code.co_code[at] in operators
+    ops, raw = _numbers(), code.co_code
+    found, seen = dict[int, int](), set[int]()
+    # (What an exception's handler finds, and perhaps where it was raised.)
+    raised: Any = Bytecode(code)
+    handlers = [(each.target, each.depth + each.lasti + 1) for each in raised.exception_entries]
+    todo = [(0, 0), *handlers]
+    while todo:
+        at, depth = todo.pop()
+        wide = 0
+        while at not in seen:
+            seen.add(at)
+            op, arg, here = raw[at], wide | raw[at + 1], at
+            at, wide = at + 2, arg << 8 if op == ops.wide else 0
+            if op == ops.wide:
+                continue
+            if op in ops.operands:
+                found[here] = depth
+            elif op in ops.jumps:
+                base = at
+                while raw[base] == ops.room:
+                    base += 2
+                to = base - 2 * arg if op in ops.back else base + 2 * arg
+                todo.append((to, depth + stack_effect(op, arg, jump=True)))
+            if op in ops.last:
+                break
+            if op == ops.generator:
+                depth = 1                       # (what is sent first, which versions count as they like)
+            else:
+                depth += stack_effect(op, arg if op >= ops.with_argument else None, jump=False)
+    return found
+
+
+class _Numbers(NamedTuple):
+    """Of instructions."""
+
+    operands: dict[int, int]
+    """How many the operators have."""
+    jumps: frozenset[int]
+    back: frozenset[int]
+    last: frozenset[int]
+    """Which the next one does not follow."""
+    wide: int
+    room: int
+    generator: int
+    with_argument: int
+    """From this one on they have arguments."""
+
+
+@cache
+def _numbers() -> _Numbers:
+    from opcode import HAVE_ARGUMENT, hasjabs, hasjrel, opmap
+
+    return _Numbers(
+        {opmap[name]: count for name, count in OPERANDS.items()},
+        frozenset([*hasjrel, *hasjabs]),
+        frozenset([number for name, number in opmap.items() if "BACKWARD" in name]),
+        frozenset([opmap[name] for name in LAST if name in opmap]),
+        opmap["EXTENDED_ARG"], opmap["CACHE"], opmap["RETURN_GENERATOR"], HAVE_ARGUMENT,
+    )  # fmt: skip
+
+
+OPERANDS = {"BINARY_OP": 2, "UNARY_NEGATIVE": 1, "UNARY_INVERT": 1}
+"""The instructions of operators: they alone have operands that nobody comes back to."""
+
+LAST = {
+    "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
+    "JUMP_BACKWARD_NO_INTERRUPT",
+}  # fmt: skip
+"""Those that the next one does not follow."""
+
+RUNS = 24
+"""Where a frame says what the interpreter runs."""
+
+
+@cache
+def variables_at() -> int:
+    """And where that has its variables, which its stack follows; 0 where they are not found."""
+    known = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info[:2] <= (3, 13)
+    if not known or not SECOND_REFS or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return 0
+
+    def looks(x: object) -> int:
+        frame = sys._getframe()
+        if word(id(frame) + TYPE).value != id(type(frame)):
+            return 0
+        runs, first = word(id(frame) + RUNS).value, id(x)       # (a cell would be where x is, else)
+        found = [8 * k for k in range(6, 14) if word(runs + 8 * k).value == first]
+        return found[0] if len(found) == 1 else 0
+
+    return looks(object())
+
+
+def operands_at(code: CodeType, at: int) -> int:
+    """Where, in what the interpreter runs, the operands are of an instruction that is an operator's; 0 of any
+    other, and where nobody knows."""
+    if not variables_at():
+        return 0
+    found = _depths.get(id(code))
+    if found is None:
+        if len(_depths) >= MAX_DEPTHS:
+            _depths.clear()
+        found = _depths[id(code)] = code, _depths_of(code)
+    depth = found[1].get(at)
+    if depth is None:
+        return 0
+    variables = len({*code.co_varnames, *code.co_cellvars}) + len(code.co_freevars)
+    return variables_at() + 8 * (variables + depth - _numbers().operands[code.co_code[at]])
 
 
 _OURS = os.path.join(os.path.dirname(__file__), "")
 
 
-def is_operators(getframe: Any = sys._getframe) -> bool:
-    """Does an operator call us: is that the instruction of the nearest code that is not ours?"""
+def is_operand(x: object, getframe: Any = sys._getframe) -> bool:
+    """Does an operator call us, whose first operand this is: is that the instruction of the nearest code that
+    is not ours?"""
     frame: FrameType | None = getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
-    return frame is not None and is_operator(frame.f_code, frame.f_lasti)
+    place = 0 if frame is None else operands_at(frame.f_code, frame.f_lasti)
+    return place != 0 and word(word(id(frame) + RUNS).value + place).value == id(x)
 
 
 def hear_operator(
-    frame: FrameType, asked: Any = is_operator, rows: Any = OPERATORS, places: Any = _places,
+    frame: FrameType, asked: Any = operands_at, rows: Any = OPERATORS, places: Any = _places,
     count: int = PLACES,
-) -> bool:  # fmt: skip
-    """The same of the one that is under way, entered in the table.
+) -> int:  # fmt: skip
+    """The operands' place of the one that is under way, entered in the table.
 
     (Arguments as in `values.Buffer.__del__`.)"""
     code, at = frame.f_code, frame.f_lasti
-    found: bool = asked(code, at)
+    found: int = asked(code, at)
     row = 3 * ((id(code) >> 3) + at & count - 1)
     rows[row] = 0
     places[row] = code

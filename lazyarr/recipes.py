@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from sys import getrefcount
 from time import perf_counter
 from typing import Any
+from weakref import getweakrefcount
 
 import numpy
 
@@ -23,7 +24,7 @@ from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
 from lazyarr.dtypes import CHARS, char_of
-from lazyarr.elision import is_operators
+from lazyarr.elision import is_operand
 from lazyarr.error_state import Prompt, look, prompt
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, same
@@ -378,7 +379,8 @@ def _at_call(
     over: ndarray = args[0]
     if (
         ends and geo.dtype.kind != "c" and over.storage is not None and same(over.geo, geo)
-        and _is_alone(over, getrefcount(over.storage)) and given[0].flags.writeable and is_operators()
+        and _is_alone(over, getrefcount(over.storage)) and given[0].flags.writeable
+        and not getweakrefcount(over) and is_operand(over)
     ):  # fmt: skip
         fn(*given, out=given[0])        # (by its name: maximum and minimum warn of it without)
         return over                             # (as NumPy's own operators)
