@@ -27,7 +27,6 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.object_fields import TYPE, word
 from lazyarr.records import NamedTuple
 
 ELIDED = 256 * 1024
@@ -150,19 +149,25 @@ RUNS = 24
 """Where a frame says what the interpreter runs."""
 
 
+def _word(address: int) -> int:
+    return ctypes.c_ssize_t.from_address(address).value
+
+
 @cache
 def variables_at() -> int:
     """And where that has its variables, which its stack follows; 0 where they are not found."""
+    from lazyarr.object_fields import TYPE  # here: whoever imports lazyarr need not wait for it
+
     known = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info[:2] <= (3, 13)
     if not known or not SECOND_REFS or ctypes.sizeof(ctypes.c_void_p) != 8:
         return 0
 
     def looks(x: object) -> int:
         frame = sys._getframe()
-        if word(id(frame) + TYPE).value != id(type(frame)):
+        if _word(id(frame) + TYPE) != id(type(frame)):
             return 0
-        runs, first = word(id(frame) + RUNS).value, id(x)       # (a cell would be where x is, else)
-        found = [8 * k for k in range(6, 14) if word(runs + 8 * k).value == first]
+        runs, first = _word(id(frame) + RUNS), id(x)       # (a cell would be where x is, else)
+        found = [8 * k for k in range(6, 14) if _word(runs + 8 * k) == first]
         return found[0] if len(found) == 1 else 0
 
     return looks(object())
@@ -195,7 +200,7 @@ def is_operand(x: object, getframe: Any = sys._getframe) -> bool:
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     place = 0 if frame is None else operands_at(frame.f_code, frame.f_lasti)
-    return place != 0 and word(word(id(frame) + RUNS).value + place).value == id(x)
+    return place != 0 and _word(_word(id(frame) + RUNS) + place) == id(x)
 
 
 def hear_operator(
