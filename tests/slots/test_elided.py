@@ -197,9 +197,9 @@ def kept_in_objects(x: Any) -> list[tuple[Any, Callable[[], Any]]]:
     ours[0], ours[1] = x + 1, x + 2
 
     class Scaled:
-        __mul__ = functools.partial(operator.mul, x + 1)
-        __rsub__ = functools.partial(operator.sub, x + 1)
-        __neg__ = functools.partial(operator.neg, x + 1)
+        __mul__ = staticmethod(functools.partial(operator.mul, x + 1))
+        __rsub__ = staticmethod(functools.partial(operator.sub, x + 1))
+        __neg__ = staticmethod(functools.partial(operator.neg, x + 1))
 
     scaled = Scaled()
     return [
