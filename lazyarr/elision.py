@@ -5,31 +5,26 @@ operator is commutative, the second one's.  So the result has that operand's mem
 other's is, and where operands are swapped the product of complex numbers has other last bits, or other flags:
 of one by a real number only these.
 
-In: the operands of an operator, and whether only the interpreter's stack holds them; the instruction that is
-under way.   Out: in which one's memory NumPy would compute; whether that instruction is an operator's.
+In: the operands of an operator, and whether only the interpreter's stack holds them.   Out: in which one's
+memory NumPy would compute.
 The criterion is NumPy's own, an object's reference count: a program's references to a lazy array are those
 it would have to NumPy's.  Where the interpreter's counts do not tell temporaries from variables, nothing is
 elided.  Nor where the running NumPy does not: it is asked once (products: for each type of first operand).
-What a function of C keeps, a partial's argument say, may have as few references.  So where memory is really
-written over (`slots.elided`, `recipes`), no other instruction may be under way.
+What C code keeps may have as few references.  So who really writes over it (`slots.elided`, `recipes`) asks
+`stack_operands`, too.
 Not covered: a NumPy scalar before a temporary, which NumPy 2.0 swaps (the scalar's own operator runs); arrays
 of NumPy's among the operands; shifts of bools, which NumPy refuses in a temporary's memory.
 """
 
 from __future__ import annotations
 
-import ctypes
-import sys
 from functools import cache
-from opcode import opmap
 from sys import getrefcount
-from types import CodeType, FrameType
 from typing import Any
 
 import numpy
 
 from lazyarr.arrays import ndarray
-from lazyarr.warning_sites import ours
 
 ELIDED = 256 * 1024
 """Bytes from which NumPy looks for temporaries."""
@@ -53,47 +48,6 @@ def _counts() -> tuple[int, int]:
 
 SECOND_REFS, REFLECTED_REFS = _counts()
 """For the second operand of ``__mul__``, and for the array whose ``__rmul__`` is called."""
-
-PLACES = 256
-"""Of instructions that machine code knows; others take their place."""
-
-OPERATORS = (ctypes.c_ssize_t * (3 * PLACES))()
-"""What it knows: of each the piece of code, the place in it, and whether it is an operator's."""
-
-_places: dict[int, CodeType] = {}
-"""Whose identity the rows go by."""
-
-_INSTRUCTIONS = frozenset([opmap[name] for name in ("BINARY_OP", "UNARY_NEGATIVE", "UNARY_INVERT")])
-"""Operators' numbers.  (Where the interpreter ends nobody could import them.)"""
-
-
-def is_operator(code: CodeType, at: int, operators: frozenset[int] = _INSTRUCTIONS) -> bool:
-    """Is an instruction an operator's?  It alone has operands that nobody comes back to."""
-    return code.co_code[at] in operators
-
-
-def is_operators(getframe: Any = sys._getframe) -> bool:
-    """Does an operator call us: is that the instruction of the nearest code that is not ours?"""
-    frame: FrameType | None = getframe(1)
-    while frame is not None and ours(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame is not None and is_operator(frame.f_code, frame.f_lasti)
-
-
-def hear_operator(
-    frame: FrameType, asked: Any = is_operator, rows: Any = OPERATORS, places: Any = _places,
-    count: int = PLACES,
-) -> bool:  # fmt: skip
-    """Is the instruction that is under way an operator's?  Entered in the table.
-
-    (Arguments as in `values.Buffer.__del__`.)"""
-    code, at = frame.f_code, frame.f_lasti
-    found: bool = asked(code, at)
-    row = 3 * ((id(code) >> 3) + at & count - 1)
-    rows[row] = 0                               # (the code that had it may go now)
-    places[row] = code
-    rows[row : row + 3] = id(code), at, found
-    return found
 
 
 IN_PLACE = {

@@ -147,7 +147,7 @@ def habit_of(loc: Loc, kind: object) -> Habit:
 
 def look_anew() -> None:
     """Let results wait again where NumPy was found to be the sooner one (as `pace.look_anew`)."""
-    for each in HABITS.values():
+    for each in list(HABITS.values()):          # (other threads may enter more)
         if each.sooner:
             each.calls = LASTING
 

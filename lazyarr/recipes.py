@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from sys import getrefcount
 from time import perf_counter
 from typing import Any
+from weakref import getweakrefcount
 
 import numpy
 
@@ -23,7 +24,6 @@ from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
 from lazyarr.dtypes import CHARS, char_of
-from lazyarr.elision import is_operators
 from lazyarr.error_state import Prompt, look, prompt
 from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, same
@@ -378,13 +378,23 @@ def _at_call(
     over: ndarray = args[0]
     if (
         ends and geo.dtype.kind != "c" and over.storage is not None and same(over.geo, geo)
-        and _is_alone(over, getrefcount(over.storage)) and given[0].flags.writeable and is_operators()
+        and _is_alone(over, getrefcount(over.storage)) and given[0].flags.writeable
+        and not getweakrefcount(over) and _is_operand(over)
     ):  # fmt: skip
         fn(*given, out=given[0])        # (by its name: maximum and minimum warn of it without)
         return over                             # (as NumPy's own operators)
     buf = Buffer.new(geo.nbytes, recurs)
     fn(*given, out=numpy.ndarray(geo.shape, geo.dtype, buf.memory, 0, geo.strides))
     return managed(Storage(Expr.leaf(buf)), geo)
+
+
+def _is_operand(x: ndarray, finalizing: Any = sys.is_finalizing) -> bool:
+    """Is an operator under way, whose first operand this is?"""
+    if finalizing():                            # (nothing can be imported any more)
+        return False
+    from lazyarr.stack_operands import is_operand  # here: whoever imports lazyarr need not wait for it
+
+    return is_operand(x)
 
 
 def _is_alone(x: ndarray, references: int) -> bool:

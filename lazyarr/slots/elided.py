@@ -4,13 +4,13 @@ In:  operands of an operator whose result is NumPy's at the call (`bodies`).   O
 place, where one of them is an array that ends with it.
 NumPy does so itself, from `elision.ELIDED` bytes on, where the interpreter asks it; but it is code here that
 asks it, and each array has a wrapper.  Where a few arrays fill a cache, that takes half of a chain's time.
-What only the interpreter's stack refers to has one reference; so may have what a function of C keeps, a
-partial's argument say.  So the instruction under way has to be an operator's: a table says which are.
+What only the interpreter's stack refers to has one reference; so may have what a function of C keeps: a
+partial's argument, an element of an array of objects.  So the instruction under way has to be an operator's,
+and its operands these: a table says where they are.
 """
 
 from __future__ import annotations
 
-from lazyarr.elision import PLACES
 from lazyarr.object_fields import (
     ALIGNED,
     BASE,
@@ -25,6 +25,7 @@ from lazyarr.object_fields import (
     OWNS,
     TYPE,
     TYPE_NUMBER,
+    WEAK,
     WRITEABLE,
 )  # fmt: skip
 from lazyarr.slots.assembler import (
@@ -43,6 +44,7 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.routines import Framed, Known
+from lazyarr.stack_operands import PLACES, RUNS
 
 OF_TWO = {"Add": True, "Subtract": False, "Multiply": True, "TrueDivide": False, "Power": False}
 """Those that are computed so -> may it be in the second operand's memory, too?"""
@@ -124,6 +126,8 @@ class Elided(Framed):
         a.test(RAX)
         a.jump_if("equal", "unary anew")
         a.jump_if("negative", "elided raised")
+        a.compare(At(RAX), RBX)
+        a.jump_if("other", "unary anew")
         self.on("Py_IncRef", R15)
         a.push(R15, R15)                            # operand and result
         a.copy(RDI, R12)
@@ -153,6 +157,9 @@ class Elided(Framed):
         a.test(RAX)
         a.jump_if("equal", "binary anew")
         a.jump_if("negative", "elided raised")
+        for k, operand in enumerate((RBX, RBP)):
+            a.compare(At(RAX, 8 * k), operand)
+            a.jump_if("other", "binary anew")
         a.constant(RDX, f"PyNumber_InPlace{name}")
         a.jump(to)
         a.label(label)
@@ -169,11 +176,14 @@ class Elided(Framed):
         a.jump_if("other", "takes not")
         self.compare(At(RDI, k.storage), k.none, RAX)
         a.jump_if("other", "takes not")
+        a.compare_number(At(RDI, k.weak), 0)        # (who holds it weakly would find the result)
+        a.jump_if("other", "takes not")
         a.load(RDI, At(RDI, k.geo))
         a.compare_number(At(RDI), 1, wide=False)
         a.jump_if("other", "takes not")
-        a.compare_number(At(RDI, BASE), 0)
-        a.jump_if("other", "takes not")
+        for field in BASE, WEAK:
+            a.compare_number(At(RDI, field), 0)
+            a.jump_if("other", "takes not")
         a.load_int(RAX, At(RDI, FLAGS))
         a.keep(RAX, OWN)
         a.compare_number(RAX, OWN)
@@ -231,9 +241,11 @@ class Elided(Framed):
         a.leave()
 
     def operates(self) -> None:
-        """rax: is the instruction under way an operator's?  Negative where that raised something.
+        """rax: where the instruction under way has its operands, if it is an operator's; else zero.  Negative
+        where that raised something.
 
-        The table is `elision.OPERATORS`; of places that are not in it Python is asked, which enters them."""
+        The table is `stack_operands.OPERATORS`; of places that are not in it Python is asked, which enters
+        them."""
         a, k, frame, at, code = self.asm, self.known, RBX, RBP, R12
         a.label("operates")
         a.push(frame, at, code)
@@ -262,6 +274,11 @@ class Elided(Framed):
         a.compare(At(RCX, 8), at)
         a.jump_if("other", "operates perhaps")
         a.load(RAX, At(RCX, 16))
+        a.label("operates found")
+        a.test(RAX)
+        a.jump_if("equal", "operates leave")
+        a.load(RCX, At(frame, RUNS))
+        a.increase(RAX, RCX)
         a.jump("operates leave")
 
         a.label("operates perhaps")
@@ -275,13 +292,12 @@ class Elided(Framed):
         a.test(RAX)
         a.jump_if("equal", "operates raised")
         a.copy(at, RAX)
+        a.copy(RDI, at)
+        self.call("PyLong_AsSsize_t")
+        a.copy(code, RAX)
         self.on("Py_DecRef", at)
-        a.constant(RCX, 1)
-        self.compare(at, k.true, RAX)
-        a.copy(RAX, RCX)
-        a.jump_if("equal", "operates leave")
-        a.zero(RAX)
-        a.jump("operates leave")
+        a.copy(RAX, code)
+        a.jump("operates found")
         a.label("operates raised")
         a.add(RAX, -1)
         a.label("operates leave")

@@ -168,7 +168,9 @@ class Known(NamedTuple):
     """Those from which code does; 0: a reference count says nothing of them."""
     operators: str
     hear_operator: str
-    """Which instructions are operators', and who says so (`elision`)."""
+    """Where operators' instructions have their operands, and who says so (`stack_operands`)."""
+    weak: int
+    """Where arrays of ours have their weak references."""
     native: str
     """The descriptors of NumPy's types, by number, but for those that are no machine's."""
     eager: int

@@ -21,7 +21,7 @@ from lazyarr.buffers import WARM, WARM_EACH, WARM_MOST, WARM_ROOM, Block, _alloc
 from lazyarr.config import DEFAULTS, current
 from lazyarr.direct import hear
 from lazyarr.elementwise import FILLED, IN_PLACE, MOVED, SCALARS
-from lazyarr.elision import ELIDED, OPERATORS, SECOND_REFS, hear_operator
+from lazyarr.elision import ELIDED
 from lazyarr.expr import LOCK, Expr
 from lazyarr.fallback import finished, taken
 from lazyarr.indexing import BASIC
@@ -47,6 +47,7 @@ from lazyarr.slots.descriptors import KEPT
 from lazyarr.slots.elided import OF_ONE
 from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
 from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_PROPERTY, ROW, SLOTS
+from lazyarr.stack_operands import OPERATORS, hear_operator, variables_at
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
 from lazyarr.values import LEDGER, OWED, Buffer, Ledger
@@ -94,7 +95,8 @@ def places() -> dict[str, int]:
         "warm_most": WARM_MOST, "warm_each": WARM_EACH, "warm_room": WARM_ROOM,
         "fn": fields.offset_of(vars(ufunc)["fn"]), "record": fields.offset_of(vars(Function)["record"]),
         "owner": fields.owner_of(RLock()),
-        "cross": CROSS, "elided": ELIDED, "elides": ELIDED if SECOND_REFS else 0,
+        "cross": CROSS, "elided": ELIDED, "elides": ELIDED if variables_at() else 0,
+        "weak": ndarray.__weakrefoffset__,
         "eager": DEFAULTS["eager_elements"],
         "over": IN_PLACE * DEFAULTS["eager_elements"], "moved": MOVED * DEFAULTS["eager_elements"],
         "filled": FILLED * DEFAULTS["eager_elements"],

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import itertools
 import operator
 import sys
 import tracemalloc
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import elision, recipes
+from lazyarr import recipes, stack_operands
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
-from lazyarr.elision import ELIDED, OPERATORS, PLACES, SECOND_REFS, hear_operator, is_operator
+from lazyarr.elision import ELIDED, SECOND_REFS
 from lazyarr.habits import ALONE, Habit
+from lazyarr.object_fields import word
 from lazyarr.slots import hasten
+from lazyarr.stack_operands import OPERATORS, PLACES, RUNS, hear_operator, operands_at, variables_at
 from tests.slots.operands import ONLY_HERE, python_functions
 
 pytestmark = [
@@ -179,6 +183,58 @@ def test_what_functions_of_c_keep_is_no_temporary() -> None:
     assert numpy.asarray(total).tobytes() == expected.tobytes()
 
 
+def kept_in_objects(x: Any) -> list[tuple[Any, Callable[[], Any]]]:
+    """Arrays that C code alone refers to, and operators that compute with them meanwhile."""
+    held = numpy.empty(2, object)
+    held[:] = x + 1, x + 2
+    ours = np.empty(2, object)
+    ours[0], ours[1] = x + 1, x + 2
+
+    class Scaled:
+        __mul__ = staticmethod(functools.partial(operator.mul, x + 1))
+        __rsub__ = staticmethod(functools.partial(operator.sub, x + 1))
+        __neg__ = staticmethod(functools.partial(operator.neg, x + 1))
+
+    scaled = Scaled()
+    return [
+        (held, lambda: held * 2.0), (held, lambda: -held), (ours, lambda: 2.0 * ours),
+        (ours, lambda: (1, (ours + ours)[0])), (Scaled.__mul__.args, lambda: scaled * 2.0),
+        (Scaled.__rsub__.args, lambda: 2.0 - scaled), (Scaled.__neg__.args, lambda: -scaled),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("directly", [True, False])
+def test_what_operators_of_others_compute_with_is_no_temporary(directly: bool) -> None:
+    """The instruction under way is an operator's, of other operands.  (NumPy's partials are written over.)"""
+    if not directly:
+        DIRECT._ends()
+    x, _, a, _ = arrays("f8", N if directly else 2 * N)
+    for held, call in kept_in_objects(x):
+        for _ in range(3 if directly else 3 * ALONE):
+            found = call()
+            if not directly:
+                parts = [found] if found.__class__ is np.ndarray and found.dtype != object else [*found]
+                np.evaluate(*[each for each in parts if each.__class__ is np.ndarray])
+        assert numpy.asarray(held[0]).tobytes() == (a + 1).tobytes()
+
+
+def test_what_is_held_weakly_is_no_temporary() -> None:
+    """NumPy itself writes over it."""
+    x, _, a, _ = arrays()
+    known: Any = weakref.WeakValueDictionary()
+
+    def get() -> Any:
+        found = known.get("x")
+        if found is None:
+            found = known["x"] = x + 1
+        return found
+
+    doubled = get() * 2
+    assert numpy.asarray(get()).tobytes() == (a + 1).tobytes()
+    assert numpy.asarray(-get()).tobytes() == (-(a + 1)).tobytes()
+    assert numpy.asarray(doubled).tobytes() == ((a + 1) * 2).tobytes()
+
+
 def test_the_same_where_nodes_are_numpys_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line whose results are alone, as habits find out: NumPy is found to be the sooner one."""
     took = Habit.took
@@ -213,24 +269,113 @@ def test_errors_leave_operands_alone() -> None:
     assert numpy.asarray(z).tobytes() == c.tobytes()
 
 
+class Placed:
+    """Looks where its operators find it."""
+
+    found: ClassVar[list[bool]] = []
+
+    def _looks(self, frame: Any, *operands: object) -> Placed:
+        place = operands_at(frame.f_code, frame.f_lasti)
+        at = word(id(frame) + RUNS).value + place
+        self.found.append(place > 0 and [word(at + 8 * k).value for k in (0, 1)][: len(operands)] ==
+                          [*map(id, operands)])  # fmt: skip
+        return Placed()
+
+    def __mul__(self, other: object) -> Placed:
+        return self._looks(sys._getframe(1), self, other)
+
+    def __rmul__(self, other: object) -> Placed:
+        return self._looks(sys._getframe(1), other, self)
+
+    def __neg__(self) -> Placed:
+        return self._looks(sys._getframe(1), self)
+
+    def __enter__(self) -> Placed:
+        return self
+
+    def __exit__(self, *error: object) -> bool:
+        return True
+
+
+def of_all_shapes(a: Any, b: Any, *more: Any, by: Any = 2, **names: Any) -> Any:
+    kept = [a * b, (1, -a, {2: a * 3, **names, 3: b * a}), *[x * 2 for x in (a, b)], f"{a * 2!s}"]
+    for i in range(2):
+        kept.append((i, a * i, [a * x * y for x in (a, b) for y in (i, by)]))
+        with a * 2 as c, -b:
+            (1, c * i)
+            raise ValueError(a * 2)
+        try:
+            try:
+                raise KeyError(-a)
+            except KeyError as error:
+                (str(error), a * 2)
+                raise ValueError(a * 2) from error
+            finally:
+                kept.append(a * i)
+        except* ValueError:
+            kept.append((i, a * 2))
+    match a * b:
+        case Placed(found=found) if found and a * 2:
+            kept.append((1, -a))
+    first, *rest = a * 2, (b * 2 if -a else a * 3), a and b * by
+    d = {1: a}
+    d[1] *= b
+    d[(a * b, 1)[1]] *= -b
+    (lambda x, *y, **z: (1, x * y[0] * a))(*[a * b, 2], z=a * b)
+    return kept, first, rest, (lambda: (a * 2, b * by))()
+
+
+def running(a: Any) -> Iterator[Any]:
+    for i in range(2):
+        kept = yield a * i
+        try:
+            yield (1, a * 2, (yield -a))
+        finally:
+            kept = (i, a * 2, kept)
+    yield from (a * i * (x or 2) for i, x in enumerate([a * 2, 3]))
+
+
+async def waiting(a: Any) -> Any:
+    async def each() -> Any:
+        yield a * 2
+        yield (1, a * 3, await asyncio.sleep(0), -a)
+
+    async for _ in each():
+        (1, a * 2, await asyncio.sleep(0))
+    return [(x, a * 2) async for x in each() if a * 3] + [a * 2, -a]
+
+
+def test_places_of_operands() -> None:
+    assert variables_at()
+    Placed.found.clear()
+    p = Placed()
+    of_all_shapes(p, p, 1, z=2)
+    assert len([*running(p)]) == 8
+    asyncio.run(waiting(p))
+    many = ";".join(f"v{k} = (1, p * {k})" for k in range(300)) + "\nfor p in p, -p:\n p * 2; (v1, p * v2)\n"
+    exec(many, {"p": p})
+    exec("def f(p):\n " + many.replace("\n", "\n ") + "\nf(p)", {"p": p})
+    assert len(Placed.found) > 600 and all(Placed.found)
+
+
 def test_places_of_instructions() -> None:
     """Each is entered once; others of the same row take its place."""
     asked: list[int] = []
 
-    def asking(code: Any, at: int) -> bool:
+    def asking(code: Any, at: int) -> int:
         asked.append(at)
-        return is_operator(code, at)
+        return operands_at(code, at)
 
     hear_operator(sys._getframe(), asking)
     assert len(asked) == 1
     frame = sys._getframe()
     row = 3 * ((id(frame.f_code) >> 3) + asked[0] & PLACES - 1)
     assert OPERATORS[row : row + 3] == [id(frame.f_code), asked[0], 0]
-    assert elision._places[row] is frame.f_code
+    assert stack_operands._places[row] is frame.f_code
     x, _, a, _ = arrays()
     code = compile(";".join(["r = (x + 1) * 2"] * (2 * PLACES)), "many", "exec")
     for _ in range(2):
         names: dict[str, Any] = {"x": x}
         exec(code, names)
         assert numpy.asarray(names["r"]).tobytes() == ((a + 1) * 2).tobytes()
-    assert len(elision._places) <= PLACES
+    assert len(stack_operands._places) <= PLACES
