@@ -121,7 +121,7 @@ class Placement:
         if id(value) in self.ended or not self.of(value).memory.flags.writeable:
             return False
         readers = value.readers
-        if readers and (any(map(self._reads, readers[-1:])) or any(map(self._reads, tuple(readers)))):
+        if readers and (self._reads(readers[-1]) or any(map(self._reads, [*readers]))):
             return False                # (the newest first: of thousands, who run in order, it is the last)
         return IN_PLACE or self.of(value).shared()
 

@@ -460,7 +460,9 @@ class Expr:
         readers = self.readers
         if not readers:
             return []
-        known = tuple(readers)                  # other threads may add to the list
+        # (Others may add to the list, and take from it.  `tuple` would ask for memory once it knows where the
+        # items are, and that may run finalizers.)
+        known = [*readers]
         alive = []
         refs = []
         for ref in known:

@@ -610,6 +610,30 @@ def test_collections_may_change_the_operands() -> None:
     assert {("make", False), ("make", True)} <= answers
 
 
+@pytest.mark.parametrize("keeps", [0, 3])
+def test_readers_may_go_while_they_are_looked_through(keeps: int) -> None:
+    """A pass of the garbage collector may run a program's code, which looks through the same ones."""
+    x = np.array(numpy.arange(200.0)) + 1
+    value: Any = x.storage.value
+    threshold = gc.get_threshold()
+
+    def hear(phase: str, _: Any) -> None:
+        if phase == "start":
+            value.readers[:] = value.readers[-keeps:] if keeps else []
+
+    for _ in range(20):
+        for k in range(500):
+            x * k
+        gc.callbacks.append(hear)
+        gc.set_threshold(1)
+        try:
+            found = value.waiting()             # (an assertion would ask for memory first)
+        finally:
+            gc.set_threshold(*threshold)
+            gc.callbacks.remove(hear)
+        assert found == []
+
+
 def test_code_stays_when_modules_are_gone() -> None:
     """Objects that die last may have a `__del__`, in which what is missing raises, and nothing else."""
     program = """
