@@ -241,7 +241,7 @@ def _first(node: Expr, needed: dict[int, Expr]) -> list[Expr]:
     old = node.old
     if old is None or (old.buf is None and node.covers):
         return []
-    for ref in tuple(old.readers or ()):        # (most writes have only later readers to think of, if any)
+    for ref in [*(old.readers or ())]:          # (most writes have only later readers to think of, if any)
         reader = ref()
         if reader is not None and reader.op is not None and reader.serial < node.serial:
             break

@@ -282,7 +282,7 @@ def results(value: Expr, before: int | None) -> list[Expr]:
             continue                    # (without a home it is still being made, by another thread)
         seen.add(node.serial)
         ends = True
-        for ref in tuple(node.readers or ()):           # (`Expr.waiting`, written out)
+        for ref in [*(node.readers or ())]:             # (`Expr.waiting`, written out)
             reader = ref()
             if reader is not None and reader.op is not None and reader.serial < limit:
                 todo.append(reader)
