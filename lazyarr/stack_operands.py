@@ -30,6 +30,15 @@ OPERATORS = (ctypes.c_ssize_t * (3 * PLACES))()
 _places: dict[int, CodeType] = {}
 """Whose identity the rows go by."""
 
+OPERANDS = {"BINARY_OP": 2, "UNARY_NEGATIVE": 1, "UNARY_INVERT": 1}
+"""The instructions of operators: they alone have operands that nobody comes back to."""
+
+LAST = {
+    "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
+    "JUMP_BACKWARD_NO_INTERRUPT",
+}  # fmt: skip
+"""Those that the next one does not follow."""
+
 MAX_DEPTHS = 64
 """Pieces of code of which it is known where operators find their operands; all are forgotten when there are
 more."""
@@ -102,15 +111,6 @@ def _numbers() -> _Numbers:
         opmap["EXTENDED_ARG"], opmap["CACHE"], opmap["RETURN_GENERATOR"], HAVE_ARGUMENT,
     )  # fmt: skip
 
-
-OPERANDS = {"BINARY_OP": 2, "UNARY_NEGATIVE": 1, "UNARY_INVERT": 1}
-"""The instructions of operators: they alone have operands that nobody comes back to."""
-
-LAST = {
-    "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
-    "JUMP_BACKWARD_NO_INTERRUPT",
-}  # fmt: skip
-"""Those that the next one does not follow."""
 
 RUNS = 24
 """Where a frame says what the interpreter runs."""
