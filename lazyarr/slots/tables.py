@@ -274,6 +274,9 @@ ATTRIBUTES = {
 }  # fmt: skip
 """Body -> attributes; those of the first two kinds ask the geometry, whatever the array."""
 
+OF_ONE = {"Negative": "negative", "Invert": "invert"}
+"""Operators of one operand that are computed in a temporary's memory, and their ufuncs (`elided`)."""
+
 SPARES = 64
 """Arrays that have ended, at most, which wait to be used again (`spares`)."""
 AXES, EACH = 2, 3

@@ -44,9 +44,8 @@ from lazyarr.slot_words import (
 )  # fmt: skip
 from lazyarr.slots import has_room
 from lazyarr.slots.descriptors import KEPT
-from lazyarr.slots.elided import OF_ONE
 from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
-from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_PROPERTY, ROW, SLOTS, SPARES
+from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_ONE, OF_PROPERTY, ROW, SLOTS, SPARES
 from lazyarr.stack_operands import OPERATORS, hear_operator, variables_at
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
