@@ -24,6 +24,7 @@ from lazyarr.stand_ins import offered, shuffled
 from lazyarr.temporaries import offering
 from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
+from lazyarr.vectorcalls import with_room
 
 Make = Callable[[Any, str, Any], Any]
 
@@ -137,6 +138,7 @@ def _make(x: Any) -> Any:
     return offered_as(call, x)
 
 
+@with_room
 class Function:
     """A function of NumPy's, as lazyarr offers it.  As a class attribute it binds nothing, as C functions."""
 

@@ -8,6 +8,7 @@ Calls on plain dtypes with `out`, `where`, `dtype`, `casting` are lazy, and redu
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -27,6 +28,7 @@ from lazyarr.recipes import NODES
 from lazyarr.slot_words import WAITING
 from lazyarr.temporaries import ends_function
 from lazyarr.type_names import named_as
+from lazyarr.vectorcalls import with_room
 
 if TYPE_CHECKING:
     from lazyarr.deferred import product, with_last
@@ -36,6 +38,8 @@ else:
     late(globals(), deferred="product with_last", reductions="reduce", scans="accumulate")
 
 UFUNCS: dict[numpy.ufunc, ufunc] = {}
+MADE: list[Callable[[ufunc], None]] = []
+"""What hears of each of ours."""
 CLASSES = {type(dtype) for dtype in ELEMENTS.values()}
 """Classes of plain dtypes, which NumPy's code gives as `dtype`, too."""
 PLAIN_DTYPES = {bool, int, float, complex, *ELEMENTS.values(), *[dtype.type for dtype in ELEMENTS.values()]}
@@ -82,6 +86,7 @@ class UfuncType(type):
         return getattr(numpy.ufunc, name)
 
 
+@with_room
 @named_as(numpy.ufunc)
 class ufunc(metaclass=UfuncType):
     """Functions that operate element by element on whole arrays: NumPy's, on lazy arrays.
@@ -345,4 +350,6 @@ def adapt(fn: numpy.ufunc) -> ufunc:
     found = UFUNCS.get(fn)
     if found is None:
         found = UFUNCS[fn] = ufunc(fn)
+        for hear in MADE:
+            hear(found)
     return found

@@ -19,7 +19,7 @@ has been done when r11 is asked.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, DIMS, ITEMS, LENGTH, NDIM, NIN, NOUT, TYPE, USED
+from lazyarr.object_fields import BASE, DIMS, NDIM, NIN, NOUT, TYPE
 from lazyarr.slots.assembler import (
     R8,
     R10,
@@ -40,7 +40,7 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.parts import ANY_SIZE
-from lazyarr.slots.routines import PLACES, Framed, Known
+from lazyarr.slots.routines import COUNTED, NAMES, PLACES, Framed, Known
 
 
 class Bodies(Framed):
@@ -50,7 +50,7 @@ class Bodies(Framed):
         super().__init__(asm, known)
         for write in (
             self.binary, self.operator, self.in_place, self.unary, self.length, self.iterate,
-            self.contains, self.ufunc, self.back, self.answer,
+            self.contains, self.ufunc, self.ufunc_by_python, self.back, self.answer,
         ):  # fmt: skip
             write()
 
@@ -261,11 +261,14 @@ class Bodies(Framed):
         a.jump("back")
 
     def ufunc(self) -> None:
-        """(ufunc, args, kwargs): of one or two operands and one result; r10 is PyObject_Vectorcall."""
+        """(ufunc, args, count, names): of one or two operands and one result."""
         a, x, y, fn = self.asm, At(RSP), At(RSP, 8), At(RSP, 16)
-        first, second = At(RBP, ITEMS), At(RBP, ITEMS + 8)
+        first, second = At(RBP), At(RBP, 8)
         a.label("ufunc")
-        self.enter()
+        a.keep(RDX, COUNTED)
+        a.constant(R10, "PyObject_Vectorcall")
+        a.address(R11, "ufunc by Python")
+        self.enter(names=True)
         a.load(RAX, At(RBX, self.known.fn))
         a.test(RAX)
         a.jump_if("equal", "back")
@@ -273,12 +276,9 @@ class Bodies(Framed):
         a.compare_number(At(RAX, NOUT), 1, wide=False)
         a.jump_if("other", "back")
         a.load_int(R15, At(RAX, NIN))
-        a.test(R12)
-        a.jump_if("equal", "ufunc positional")
-        a.compare_number(At(R12, USED), 0)
+        a.test(RCX)
         a.jump_if("other", "ufunc named")
-        a.label("ufunc positional")
-        a.compare(At(RBP, LENGTH), R15)
+        a.compare(R12, R15)
         a.jump_if("other", "ufunc more")
         a.compare_number(R15, 1)
         a.jump_if("equal", "ufunc of one")          # in `loops`
@@ -326,6 +326,13 @@ class Bodies(Framed):
         a.copy(RDI, RAX)
         a.jump("ufunc size")
 
+    def ufunc_by_python(self) -> None:
+        """(ufunc, args, count, names)"""
+        a = self.asm
+        a.label("ufunc by Python")
+        a.constant(R10, self.known.ufunc_method)
+        a.jump("call of Python")
+
     def _call_ufunc(self) -> None:
         """r13: what it gives for r15 operands, which are on the stack, as the ufunc is."""
         self.asm.copy(RDX, R15)
@@ -338,6 +345,7 @@ class Bodies(Framed):
         """Not here: what was in the slot before."""
         a = self.asm
         a.label("back")
+        a.load(RCX, NAMES)                          # (of ufuncs: others take no fourth word)
         for given, kept in ((RDI, RBX), (RSI, RBP), (RDX, R12), (R11, R14)):
             a.copy(given, kept)
         self.restore()

@@ -1,8 +1,8 @@
 """Methods and functions of small arrays, in machine code.
 
-In:  a method's arguments (METH_FASTCALL | METH_KEYWORDS), a function's (tp_call).
+In:  a method's arguments (METH_FASTCALL | METH_KEYWORDS), a function's (PEP 590, vectorcall).
 Out: what NumPy answers, wrapped as `fallback.on_plain` does it.
-Each has a record of words, to which its own function points in r10 before it jumps to its body:
+Each has a record of words, to which r10 points where its body begins:
 
     NUMPYS   what NumPy has under the name
     PYTHONS  what lazyarr has: a Python function, which does all that is not done here
@@ -17,13 +17,13 @@ Where all arguments are plain arrays or such as hold none (numbers, names, types
 called on the real ones; what comes back is an argument, a view of the first one, a new array, or a scalar.
 Anything else, in or out, is for Python.
 Registers: rbx the first argument; r12, r13 the others and the number of those without names; r14 the names
-of the last ones, of functions a dict of them; r15 the record; rbp the frame.  Real arguments are on the
-stack, with one place before the first.
+of the last ones, if any; r15 the record; rbp the frame.  Real arguments are on the stack, with one place
+before the first.
 """
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, ITEMS, LENGTH, TYPE, USED
+from lazyarr.object_fields import BASE, LENGTH, TYPE
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -50,8 +50,8 @@ from lazyarr.slots.tables import OF_NOTHING
 NUMPYS, PYTHONS, FIRST, READ, FLAGS, LARGEST, SHAPES, SPECIAL = (At(R15, 8 * k) for k in range(8))
 
 KEPT = RBX, R12, R13, R14, R15
-GIVEN, AT, LEFT, RESULT, RUN, OWNED, LOCKED = (At(RBP, -8 * (len(KEPT) + k)) for k in range(1, 8))
-"""How many arguments there are but the first; two words of loops; what NumPy answered; what calls; a
+GIVEN, AT, LEFT, RESULT, OWNED, LOCKED = (At(RBP, -8 * (len(KEPT) + k)) for k in range(1, 7))
+"""How many arguments there are but the first; two words of loops; what NumPy answered; a
 sequence that was made of the first argument, or zero; how the first one is locked, if it is written to, or
 zero."""
 LOCAL = 8 * 7
@@ -68,77 +68,80 @@ class Calls(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.called, self.method, self.alone, self.of_ufunc, self.take, self.exits,
+            self.function, self.by_python, self.method, self.alone, self.of_ufunc, self.take, self.exits,
         ):  # fmt: skip
             write()
 
     # ---------------------------------------------------------------------- methods, functions
 
-    def called(self) -> None:
-        """(function, args, kwargs): the first argument is what a method's array would be.
+    def function(self) -> None:
+        """(function, args, count, names): the first argument is what a method's array would be.
 
         (It begins in `products`.)"""
-        a, k = self.asm, self.known
-        a.label("called with record")
+        a = self.asm
+        a.label("function with record")
         a.test(RDX)
-        a.jump_if("equal", "called with names")
-        a.compare_number(At(RDX, USED), 0)
-        a.jump_if("other", "called with names")
-        a.zero(RDX)
-        a.label("called with names")
-        a.load(RAX, At(RSI, LENGTH))
-        a.test(RAX)
-        a.jump_if("equal", "called with nothing")
-        a.compare_number(RAX, MOST)
-        a.jump_if("above", "called by Python")
-        a.load(RDI, At(RSI, ITEMS))
-        a.copy(RCX, RDX)
-        a.place(RDX, At(RAX, -1))
-        a.add(RSI, ITEMS + 8)
-        self._enter("PyObject_VectorcallDict")
-        a.store(GIVEN, R13)
-        a.copy(RAX, R13)
-        self._make_room()
-        self._forced()
-        a.test(R14)
-        a.jump_if("equal", "called first")
-        a.zero(RAX)                                 # what is given by name
-        a.store(LEFT, RAX)
-        a.label("called named")
-        a.copy(RDI, R14)
-        a.place(RSI, LEFT)
-        a.zero(RDX)
-        a.place(RCX, AT)
-        self.call("PyDict_Next")
-        a.test_int(RAX)
-        a.jump_if("equal", "called first")
-        a.load(RDI, AT)
-        self.compare(At(RDI, TYPE), k.lazy, RAX)    # as `out`, say
-        a.jump_if("equal", "call back")
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "call back")
-        a.jump("called named")
-        a.label("called first")
+        a.jump_if("equal", "function of nothing")
+        a.load(RDI, At(RSI))
+        a.add(RSI, 8)
+        a.add(RDX, -1)
+        self._enter_method("function")
         a.copy(RDI, RBX)
         a.load(RAX, FIRST)
         a.call_at(RAX)
         a.jump("call arguments")
-        a.label("called with nothing")
+        a.label("function of nothing")
+        a.load(RDI, At(R10, PYTHONS.offset))
+        a.test(RCX)
+        a.jump_if("other", "function on")
         a.compare_number(At(R10, FLAGS.offset), OF_NOTHING)
-        a.jump_if("other", "called by Python")
-        a.test(RDX)
-        a.jump_if("other", "called by Python")
+        a.jump_if("other", "function on")
         self.count()
         a.load(RDI, At(R10))
-        a.constant(RAX, "PyObject_Call")
+        a.label("function on")
+        a.constant(RAX, "PyObject_Vectorcall")
         a.jump_to(RAX)
-        a.label("called by Python")
-        a.load(RDI, At(R10, PYTHONS.offset))
-        a.constant(RAX, "PyObject_Call")
-        a.jump_to(RAX)
-        a.label("called by type")
-        a.jump_to(R11)
+
+    def by_python(self) -> None:
+        """(object, args, count, names): as the Python method in r10 does it."""
+        a = self.asm
+        a.label("call of Python")
+        a.push(RBP)
+        a.copy(RBP, RSP)
+        a.copy(R11, RDX)
+        a.test(RCX)
+        a.jump_if("equal", "call of Python unnamed")
+        a.increase(R11, At(RCX, LENGTH))
+        a.label("call of Python unnamed")
+        a.compare_number(R11, MOST)
+        a.jump_if("above", "call of Python too long")
+        a.place(RAX, At(R11, 2))
+        a.round_down(RAX, 2)
+        a.times_word(RAX)
+        a.decrease(RSP, RAX)
+        a.store(At(RSP), RDI)
+        a.place(R9, At(RSP, 8))
+        a.label("call of Python next")
+        a.test(R11)
+        a.jump_if("equal", "call of Python whole")
+        a.load(RAX, At(RSI))
+        a.store(At(R9), RAX)
+        a.add(RSI, 8)
+        a.add(R9, 8)
+        a.count_down(R11)
+        a.jump("call of Python next")
+        a.label("call of Python whole")
+        a.copy(RDI, R10)
+        a.copy(RSI, RSP)
+        a.add(RDX, 1)
+        self.call("PyObject_Vectorcall")
+        a.label("call of Python leave")
+        a.place(RSP, At(RBP))
+        a.pop(RBP)
+        a.leave()
+        a.label("call of Python too long")
+        self._too_many()
+        a.jump("call of Python leave")
 
     def method(self) -> None:
         """(array, args, count, names)."""
@@ -200,7 +203,7 @@ class Calls(Writer):
 
     def _enter_method(self, name: str) -> None:
         a = self.asm
-        self._enter("PyObject_Vectorcall")
+        self._enter()
         a.copy(RAX, R13)
         a.test(R14)
         a.jump_if("equal", f"{name} unnamed")
@@ -210,8 +213,7 @@ class Calls(Writer):
         self._make_room()
         self._forced()
 
-    def _enter(self, run: str) -> None:
-        """`run`: the function that calls with what is in r14."""
+    def _enter(self) -> None:
         a = self.asm
         a.push(RBP)
         a.copy(RBP, RSP)
@@ -219,11 +221,16 @@ class Calls(Writer):
         a.add(RSP, -LOCAL)
         for kept, given in zip(KEPT, (RDI, RSI, RDX, RCX, R10), strict=True):
             a.copy(kept, given)
-        a.constant(RAX, run)
-        a.store(RUN, RAX)
         a.zero(RAX)
         a.store(OWNED, RAX)
         a.store(LOCKED, RAX)
+
+    def _too_many(self) -> None:
+        a = self.asm
+        a.constant(RDI, self.known.type_error)
+        a.constant(RSI, self.known.too_many)
+        self.call("PyErr_SetString")
+        a.zero(RAX)
 
     def _make_room(self) -> None:
         """For rax arguments, the first, and one before it."""
@@ -268,8 +275,7 @@ class Calls(Writer):
         a.place(RSI, At(RSP, first))
         a.place(RDX, At(R13, more))
         a.copy(RCX, R14)
-        a.load(RAX, RUN)
-        a.call_at(RAX)
+        self.call("PyObject_Vectorcall")
 
     def placed(self) -> None:
         """rax is the next real argument: as many as `LEFT` says are there."""
@@ -400,10 +406,7 @@ class Calls(Writer):
         self._run(PYTHONS, VALUES, 1)
         a.jump("call leave")
         a.label("call too long")
-        a.constant(RDI, self.known.type_error)
-        a.constant(RSI, self.known.too_many)
-        self.call("PyErr_SetString")
-        a.zero(RAX)
+        self._too_many()
         a.jump("call leave")
         a.label("take done")
         self._each("Py_DecRef")

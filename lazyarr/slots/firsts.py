@@ -225,11 +225,11 @@ class Firsts(Writer):
         from zero to its ends."""
         a = self.asm
         a.label("of numbers")
-        a.compare_number(GIVEN, 1)
-        a.jump_if("below", "of shape")
+        a.test(R13)
+        a.jump_if("equal", "of shape")
         a.test(R14)
         a.jump_if("other", "of nothing")
-        a.compare_number(GIVEN, 2)
+        a.compare_number(R13, 2)
         a.jump_if("above", "of nothing")
         a.push(RBX, R13, R15)
         a.copy(RBX, RDI)

@@ -1,7 +1,7 @@
 """How functions of machine code get into the slots, and in the place of methods and attributes.
 
-In:  the array type and the ufunc type, with all their Python methods.   Out: the same, with functions of
-machine code before those.
+In:  the types of arrays, ufuncs and functions, with all their Python methods.   Out: the same, with functions
+of machine code before those.
 Always holds: what the slot did before stays reachable, since the function goes there with what is not its
 business; nothing is freed, as types keep addresses for ever; memory is never written and executed at once.
 """
@@ -22,10 +22,11 @@ from typing import Any
 import numpy
 
 from lazyarr import object_fields as fields
+from lazyarr import ufuncs
 from lazyarr.arrays import ndarray
 from lazyarr.config import DEFAULTS, current
 from lazyarr.fastcalls import fastcall
-from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
+from lazyarr.namespace import ADAPTED, MADE, BindingFunction, Function, offered_as
 from lazyarr.resting import COLLECTING
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
 from lazyarr.slots.tables import (
@@ -53,6 +54,7 @@ from lazyarr.slots.template import template
 from lazyarr.slots.words import addresses, before, entry_of, method_of, places, record_of
 from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
+from lazyarr.vectorcalls import call_by, call_through
 
 
 def attach(writes: bool) -> bool:
@@ -89,6 +91,8 @@ def attach(writes: bool) -> bool:
     firsts = _by_last_name({at[routine]: names for routine, names in QUICK.items()})
     reads, shapes, special = map(_by_last_name, (_joined(READING, WRITING), SHAPES, SPECIAL))
     never, argument = at["of nothing"], at["argument"]
+    for cls in Function, BindingFunction, ufunc:
+        call_through(cls)
 
     def hear(made: Function, x: Any) -> None:
         first, read = _row_of(x, firsts) or never, _row_of(x, reads)
@@ -97,8 +101,15 @@ def attach(writes: bool) -> bool:
             first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
         others = _row_of(x, shapes), _row_of(x, special)
         made.record = words(x, made.__wrapped__, first, read, flags, largest, *others)
+        call_by(made, at["function"])
+
+    def hear_ufunc(made: ufunc) -> None:
+        call_by(made, at["ufunc"])
 
     MADE.append(hear)
+    ufuncs.MADE.append(hear_ufunc)
+    for of_ours in [*ufuncs.UFUNCS.values()]:
+        hear_ufunc(of_ours)
     for x, made in list(ADAPTED.values()):
         if isinstance(made, Function):
             hear(made, x)

@@ -22,7 +22,6 @@ from lazyarr.object_fields import (
     DIMS,
     DTYPE,
     FLAGS,
-    ITEMS,
     ITEMSIZE,
     NDIM,
     STRIDES,
@@ -170,8 +169,8 @@ class Loops(Errors):
         a.test(R9)
         a.jump_if("equal", "ufunc whole")
         a.push(RBX, RBP)
-        a.load(RBX, At(RBP, ITEMS))
-        a.load(RBP, At(RBP, ITEMS + 8))
+        a.load(RBX, At(RBP))
+        a.load(RBP, At(RBP, 8))
         a.call("loop")
         a.pop(RBP, RBX)
         a.test(RAX)
@@ -217,7 +216,7 @@ class Loops(Errors):
         a.test(R9)
         a.jump_if("equal", "ufunc one")
         a.push(RBX, RBP)
-        a.load(RBX, At(RBP, ITEMS))
+        a.load(RBX, At(RBP))
         a.call("lone loop")
         a.pop(RBP, RBX)
         a.test(RAX)

@@ -11,7 +11,7 @@ whatever the name.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, ITEMS, TYPE
+from lazyarr.object_fields import BASE, TYPE
 from lazyarr.slots.assembler import (
     R9,
     R10,
@@ -201,9 +201,9 @@ class PartOperators(Framed):
         a.jump("parts answer")
 
     def ufunc(self) -> None:
-        """(ufunc, args, kwargs): r15 is how many operands there are, fn, on the stack, NumPy's ufunc."""
+        """(ufunc, args, count, names): r15 is how many operands there are; fn, on the stack, NumPy's."""
         a, x, y, fn = self.asm, At(RSP), At(RSP, 8), At(RSP, 16)
-        first, second = At(RBP, ITEMS), At(RBP, ITEMS + 8)
+        first, second = At(RBP), At(RBP, 8)
         a.label("ufunc back")
         a.jump("back")
         a.label("ufunc parts")

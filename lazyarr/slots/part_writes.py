@@ -7,7 +7,7 @@ memory may be written to; else Python finds out what must be computed before.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import FLAGS, ITEMS, LENGTH, TYPE, USED, WRITEABLE
+from lazyarr.object_fields import FLAGS, ITEMS, LENGTH, TYPE, WRITEABLE
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -27,7 +27,7 @@ from lazyarr.slots.assembler import (
 )  # fmt: skip
 from lazyarr.slots.items import ELEMENT, VIEW
 from lazyarr.slots.parts import ANY_SIZE, KEEPS_GIL, NEEDLESS, TAKEN
-from lazyarr.slots.routines import LOOPS, Framed, Known
+from lazyarr.slots.routines import LOOPS, NAMES, Framed, Known
 
 WIDER = 80
 """Bytes on the stack for `OUT`."""
@@ -125,18 +125,18 @@ class PartWrites(Framed):
         a.jump_if("equal", leave)
 
     def out(self) -> None:
-        """(ufunc, args, kwargs), with one operand or two, r15, and `out` by its name, perhaps with `where`,
-        or behind them.
+        """(ufunc, args, count, names), with one operand or two, r15, and `out` by its name, perhaps with
+        `where`, or behind them.
 
         As it is given NumPy is given it: of some functions it warns where it has no name."""
         a, k = self.asm, self.known
         number, name, value, mask, _, fn, *_, given = OUT
         a.label("ufunc named")
-        a.load(RAX, At(R12, USED))
+        a.load(RAX, At(RCX, LENGTH))
         a.add(RAX, -1)
         a.compare_number(RAX, 1)
         a.jump_if("above", "back")
-        a.compare(At(RBP, LENGTH), R15)
+        a.compare(R12, R15)
         a.jump_if("other", "back")
         a.load(RAX, At(RSP, 16))
         a.add(RSP, -WIDER)
@@ -145,13 +145,21 @@ class PartWrites(Framed):
         for place in number, mask, given:
             a.store(place, RAX)
         a.label("out name")
-        a.copy(RDI, R12)
-        for register, place in ((RSI, number), (RDX, name), (RCX, value)):
-            a.place(register, place)
-        self.call("PyDict_Next")
-        a.test_int(RAX)
+        a.load(RCX, number)
+        a.load(RDX, At(RSP, WIDER + NAMES.offset))
+        a.compare(At(RDX, LENGTH), RCX)
         a.jump_if("equal", "out named")
-        a.load(RDI, name)
+        a.count(number)
+        a.times_word(RCX)
+        a.increase(RDX, RCX)
+        a.load(RDI, At(RDX, ITEMS))
+        a.store(name, RDI)
+        a.copy(RDX, R12)
+        a.times_word(RDX)
+        a.increase(RCX, RDX)
+        a.increase(RCX, RBP)
+        a.load(RCX, At(RCX))
+        a.store(value, RCX)
         self.compare(At(RDI, TYPE), k.text, RAX)
         a.jump_if("other", "out back")
         for text, to in ((k.out, given), (k.where, mask)):
@@ -179,14 +187,14 @@ class PartWrites(Framed):
 
         a.label("ufunc more")
         a.place(RAX, At(R15, 1))
-        a.compare(At(RBP, LENGTH), RAX)
+        a.compare(R12, RAX)
         a.jump_if("other", "back")
         a.load(RAX, At(RSP, 16))
         a.add(RSP, -WIDER)
         a.copy(R8, R15)
         a.times_word(R8)
         a.increase(R8, RBP)
-        a.load(RCX, At(R8, ITEMS))
+        a.load(RCX, At(R8))
         a.place(R8, At(R15, 1))
         a.zero(R9)
         a.store(mask, R9)
@@ -236,7 +244,7 @@ class PartWrites(Framed):
         a.test(RAX)
         a.jump_if("equal", "out one back")
         a.label("out reads")
-        for place, at in ((x, ITEMS), (y, ITEMS + 8)):
+        for place, at in ((x, 0), (y, 8)):
             a.zero(RSI)
             self.most(k.over)
             self.real(place, At(RBP, at), "look as", "out one back" if place is x else "out two back")

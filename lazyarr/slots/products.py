@@ -14,9 +14,7 @@ from lazyarr.object_fields import (
     DIMS,
     DTYPE,
     FLAGS,
-    ITEMS,
     ITEMSIZE,
-    LENGTH,
     NDIM,
     STRIDES,
     TYPE,
@@ -25,7 +23,6 @@ from lazyarr.object_fields import (
 from lazyarr.slots.assembler import (
     R9,
     R10,
-    R11,
     R13,
     R15,
     RAX,
@@ -53,7 +50,7 @@ from lazyarr.slots.loops import (
     WORDS,
     Errors,
 )  # fmt: skip
-from lazyarr.slots.routines import Known
+from lazyarr.slots.routines import COUNTED, Known
 
 FRAME = WORDS + 128
 """Bytes on the stack: those of `loops`, and more dimensions and steps."""
@@ -69,7 +66,7 @@ class Products(Errors):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.product, self.called, self.dot:
+        for write in self.product, self.function, self.dot:
             write()
 
     def product(self) -> None:
@@ -87,36 +84,41 @@ class Products(Errors):
         self.restore()
         a.leave()
 
-    def called(self) -> None:
-        """(function, args, kwargs): the body of functions (`calls`), of which one is here."""
+    def function(self) -> None:
+        """(function, args, count, names): the body of functions (`calls`), of which one is here."""
         a, k = self.asm, self.known
-        kept = RDI, RSI, RDX, R10, R11
-        a.label("called")
+        kept = RDI, RSI, RDX, RCX, R10
+        a.label("function")
         a.load(R10, At(RDI, k.record))
         a.test(R10)
-        a.jump_if("equal", "called by type")
+        a.jump_if("equal", "function without record")
         a.add(R10, BYTES)
+        a.keep(RDX, COUNTED)
         self.compare(At(R10), k.dot, RAX)
-        a.jump_if("other", "called with record")
-        a.test(RDX)
-        a.jump_if("other", "called with record")
-        a.compare_number(At(RSI, LENGTH), 2)
-        a.jump_if("other", "called with record")
+        a.jump_if("other", "function with record")
+        a.test(RCX)
+        a.jump_if("other", "function with record")
+        a.compare_number(RDX, 2)
+        a.jump_if("other", "function with record")
         a.constant(RAX, k.forced)
         a.compare_number(At(RAX), 0)
-        a.jump_if("other", "called with record")
+        a.jump_if("other", "function with record")
         a.push(*kept)
-        a.load(RDI, At(RSI, ITEMS))
-        a.load(RSI, At(RSI, ITEMS + 8))
+        a.load(RDI, At(RSI))
+        a.load(RSI, At(RSI, 8))
         a.constant(RDX, 2)                          # (one alone it multiplies, which may give another zero)
         a.constant(R9, word_of("matmul"))
         a.call("dot of")
         a.pop(*reversed(kept))
         a.test(RAX)
-        a.jump_if("equal", "called with record")
+        a.jump_if("equal", "function with record")
         a.constant(RCX, k.answered)
         a.count(At(RCX))
         a.leave()
+        a.label("function without record")
+        a.keep(RDX, COUNTED)
+        a.constant(R10, k.function_method)
+        a.jump("call of Python")
 
     def dot(self) -> None:
         """"dot of": rdi, rsi: operands.   "dot": rbx, rbp.   "dot of reals": rdi, rsi: real arrays, scalars.

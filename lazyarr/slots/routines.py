@@ -163,6 +163,9 @@ class Known(NamedTuple):
     """In a lazy ufunc: NumPy's."""
     record: int
     """In a function: its record (`calls`)."""
+    function_method: str
+    ufunc_method: str
+    """The methods ``__call__`` of functions and lazy ufuncs."""
     cross: int
     """Elements: products of sizes up to this need no look at shapes."""
     elided: int
@@ -381,21 +384,27 @@ class Writer:
 
 KEPT = RBX, RBP, R12, R13, R14, R15
 PLACES = 40
-"""Bytes on the stack for real arrays, and `LOOPS`: with the six registers and the return address, a
+"""Bytes on the stack for real arrays, `LOOPS`, and `NAMES`: with the six registers and the return address, a
 multiple of 16."""
-LOOPS = At(RSP, 24)
-"""Where operators keep their table of loops (`loops`), or 0."""
+LOOPS, NAMES = At(RSP, 24), At(RSP, 32)
+"""Where operators keep their table of loops (`loops`), or 0; where ufuncs keep the fourth word that they were
+given, the names of arguments, or 0."""
+COUNTED = (1 << 31) - 1
+"""The bits of an argument that say how many there are (PEP 590)."""
 
 
 class Framed(Writer):
     """Writes how the slots' functions begin and end (`bodies`)."""
 
-    def enter(self) -> None:
+    def enter(self, names: bool = False) -> None:
+        """`names`: is there a fourth word?"""
         a = self.asm
         a.push(*KEPT)
         a.add(RSP, -PLACES)
         for kept, given in ((RBX, RDI), (RBP, RSI), (R12, RDX), (R13, R10), (R14, R11)):
             a.copy(kept, given)
+        if names:
+            a.store(NAMES, RCX)
         a.constant(RAX, self.known.forced)
         a.compare_number(At(RAX), 0)
         a.jump_if("other", "back")

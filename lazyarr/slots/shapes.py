@@ -23,7 +23,6 @@ from lazyarr.object_fields import (
     STRIDES,
     TYPE,
     TYPE_NUMBER,
-    USED,
 )  # fmt: skip
 from lazyarr.slots.assembler import (
     R8,
@@ -182,7 +181,6 @@ class Shapes(Calls):
         a.jump_if("other", "parts read")
         a.label("shapes type given")
         a.load(RDI, At(R12))
-        a.label("shapes type")
         a.load(RSI, AT)
         a.call("own type")
         a.test(RAX)
@@ -193,31 +191,16 @@ class Shapes(Calls):
         a.label("shapes named")                     # asarray(x, dtype=float)
         a.compare_number(SHAPES, BARE)
         a.jump_if("other", "parts read")
-        a.compare_number(GIVEN, 0)
+        a.compare_number(GIVEN, 1)
         a.jump_if("other", "parts read")
-        a.compare_number(At(R14, USED), 1)
+        a.compare_number(At(R14, LENGTH), 1)
         a.jump_if("other", "parts read")
-        a.add(RSP, -32)
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.copy(RDI, R14)
-        for register, place in ((RSI, At(RSP)), (RDX, At(RSP, 8)), (RCX, At(RSP, 16))):
-            a.place(register, place)
-        self.call("PyDict_Next")
-        a.load(RDI, At(RSP, 8))
-        a.load(RCX, At(RSP, 16))
-        a.add(RSP, 32)
-        a.test_int(RAX)
-        a.jump_if("equal", "parts read")
-        a.store(RESULT, RCX)
-        self.compare(At(RDI, TYPE), k.text, RAX)
-        a.jump_if("other", "parts read")
+        a.load(RDI, At(R14, ITEMS))
         a.constant(RSI, k.dtype)
         self.call("PyUnicode_CompareWithASCIIString")
         a.test_int(RAX)
-        a.jump_if("other", "parts read")
-        a.load(RDI, RESULT)
-        a.jump("shapes type")
+        a.jump_if("equal", "shapes type given")
+        a.jump("parts read")
 
         a.label("shapes own")                       # x.astype(float, copy=False)
         a.compare_number(R13, 1)

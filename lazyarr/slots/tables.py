@@ -8,10 +8,8 @@ from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray
 from lazyarr.dtypes import ELEMENTS
 from lazyarr.elementwise import FOLD, MOMENTS
-from lazyarr.namespace import BindingFunction, Function
 from lazyarr.records import NamedTuple
 from lazyarr.storage import Storage
-from lazyarr.ufuncs import ufunc
 from lazyarr.values import Buffer
 
 INERT = {type(None), type(...), str, type, slice, *map(type, ELEMENTS.values())}
@@ -103,8 +101,6 @@ SCALARS = [
 """Of NumPy's own scalars, which stay what they are: but where the other operand is a lazy array, it is asked
 at once, as Python's numbers let it be.  NumPy's way to ask it (`__array_ufunc__`) takes as long as an
 operation on a hundred elements."""
-UFUNCS = [Slot._make((50, 0, fields.CALL, "ufunc", "PyObject_Vectorcall", ""))]
-FUNCTIONS = [Slot._make((50, 0, fields.CALL, "called", "", ""))]
 STORAGES = [Slot._make((80, 0, fields.FINALIZE, "storage ends", "", ""))]
 BUFFERS = [Slot._make((80, 0, fields.FINALIZE, "buffer ends", "", ""))]
 """Their finalizers."""
@@ -112,8 +108,7 @@ BUFFERS = [Slot._make((80, 0, fields.FINALIZE, "buffer ends", "", ""))]
 SLOTS = [
     (cls, slot)
     for cls, slots in (
-        (ndarray, ARRAYS), (ufunc, UFUNCS), (Function, FUNCTIONS), (BindingFunction, FUNCTIONS),
-        (Storage, STORAGES), (Buffer, BUFFERS),
+        (ndarray, ARRAYS), (Storage, STORAGES), (Buffer, BUFFERS),
         *((cls, SCALARS) for cls in (numpy.float64, numpy.float32, numpy.complex128, numpy.int64)),
     )
     for slot in slots

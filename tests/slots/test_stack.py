@@ -17,7 +17,7 @@ from tests.slots.stack import CALLERS, Followed, Recorded
 METHOD_NAMES = [*METHODS.split(), *OTHER_METHODS, *UFUNC_METHODS.split()]
 ENTRIES = [
     *[entry_of(number) for number in range(len(SLOTS))], *map(method_of, METHOD_NAMES), *QUICK, *ATTRIBUTES,
-    "setter", "collector", "of nothing", "argument",
+    "setter", "collector", "of nothing", "argument", "function", "ufunc",
 ]  # fmt: skip
 """What `install` puts somewhere."""
 
