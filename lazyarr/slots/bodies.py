@@ -62,8 +62,8 @@ class Bodies(Framed):
         What is entered begins in `loops`, as operators in place do."""
         a, y = self.asm, At(RSP)
         a.label("binary by NumPy")
-        self.real(R15, RBX, "operand", "binary parts")
-        self.real(y, RBP, "operand", "binary parts")
+        self.real(R15, RBX, "operand", "binary perhaps listed")
+        self.real(y, RBP, "operand", "binary perhaps listed")
         self.compare(At(RAX, TYPE), self.known.real, RCX)
         a.jump_if("other", "binary two")            # an array and a scalar
         self.compare(At(R15, TYPE), self.known.real, RCX)
@@ -128,7 +128,7 @@ class Bodies(Framed):
         a, y = self.asm, At(RSP)
         a.label("in_place by NumPy")
         self.real(R15, RBX, otherwise="in_place parts")
-        self.real(y, RBP, "operand", "in_place parts")
+        self.real(y, RBP, "operand", "in_place perhaps listed")
         self.on("Py_IncRef", R15, y)
         a.copy(RDI, R15)
         a.load(RSI, y)
@@ -287,8 +287,8 @@ class Bodies(Framed):
         a.load(RAX, fn)
         a.jump("ufunc named so")                    # in `loops`
         a.label("ufunc whole")
-        self.real(x, first, "operand", "ufunc parts")
-        self.real(y, second, "operand", "ufunc parts")
+        self.real(x, first, "operand", "ufunc perhaps listed")
+        self.real(y, second, "operand", "ufunc perhaps listed")
         a.load(RDI, x)                              # the only array, or the first
         a.compare(RDI, RAX)                         # (one array twice is as small as alone)
         a.jump_if("equal", "ufunc size")
@@ -322,7 +322,7 @@ class Bodies(Framed):
         self._call_ufunc()
         a.jump("give")
         a.label("ufunc one")
-        self.real(x, first, "operand", "ufunc parts")
+        self.real(x, first, "operand", "ufunc perhaps listed")
         a.copy(RDI, RAX)
         a.jump("ufunc size")
 

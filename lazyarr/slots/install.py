@@ -101,7 +101,8 @@ def attach(writes: bool) -> bool:
             first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
         others = _row_of(x, shapes), _row_of(x, special)
         made.record = words(x, made.__wrapped__, first, read, flags, largest, *others)
-        call_by(made, at["function"])
+        of_values = first == at["of values"] and x not in FORTRANS
+        call_by(made, at["function of values" if of_values else "function"])
 
     def hear_ufunc(made: ufunc) -> None:
         call_by(made, at["ufunc"])
@@ -117,6 +118,8 @@ def attach(writes: bool) -> bool:
     return True
 
 
+FORTRANS = {numpy.asfortranarray}
+"""What makes of lists of lists no arrays in C order."""
 _DRAWS, _ALONE = (frozenset(names.split()) for names in (DRAWS, ALONE))
 
 

@@ -108,16 +108,20 @@ class PartOperators(Framed):
         (It begins in `products`.)"""
         a, k, y, result = self.asm, self.known, At(RSP), At(RSP, 8)
         a.label("product other")
-        for place, given, leave in ((R15, RBX, "back"), (y, RBP, "product one")):
+        for place, given, leave, real in (
+            (R15, RBX, "back", "product real first"), (y, RBP, "product one", "product real"),
+        ):  # fmt: skip
             a.copy(RDI, given)
             self.compare(At(RDI, TYPE), k.real, RAX)
-            a.jump_if("equal", "product real")      # (the second: the first is ours)
+            a.jump_if("equal", real)
             a.zero(RSI)
             a.constant(RDX, ANY_SIZE)
             a.call("look as")
             a.test(RAX)
             a.jump_if("equal", leave)
             self.move(place, RAX)
+            if place is R15:
+                a.label("product and second")
         a.label("product looked")
         for operand, given, real in (("first", RBX, R15), ("second", RBP, y)):
             self.compare(At(given, TYPE), k.lazy, RAX)
@@ -152,6 +156,10 @@ class PartOperators(Framed):
         a.copy(R13, RAX)
         self.on("Py_DecRef", result)
         a.jump("answer")
+        a.label("product real first")               # of a list (`listed`)
+        self.on("Py_IncRef", RBX)
+        a.copy(R15, RBX)
+        a.jump("product and second")
         a.label("product real")
         self.is_objects(RDI, RCX)
         a.jump_if("equal", "product one")

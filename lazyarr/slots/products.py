@@ -50,7 +50,7 @@ from lazyarr.slots.loops import (
     WORDS,
     Errors,
 )  # fmt: skip
-from lazyarr.slots.routines import COUNTED, Known
+from lazyarr.slots.routines import COUNTED, LOOPS, Known
 
 FRAME = WORDS + 128
 """Bytes on the stack: those of `loops`, and more dimensions and steps."""
@@ -74,10 +74,11 @@ class Products(Errors):
         a = self.asm
         a.label("product")
         self.enter()
+        a.store(LOOPS, R9)
         a.constant(RDX, 1)
         a.call("dot")
         a.test(RAX)
-        a.jump_if("equal", "product other")
+        a.jump_if("equal", "product perhaps listed")
         a.copy(R13, RAX)
         self.count()
         a.copy(RAX, R13)

@@ -22,6 +22,7 @@ from lazyarr.slots.endings import Endings
 from lazyarr.slots.firsts import Firsts
 from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
+from lazyarr.slots.listed import Listed
 from lazyarr.slots.loop_tables import table_of, word_of
 from lazyarr.slots.loops import Loops
 from lazyarr.slots.part_calls import PartCalls, PartOperators
@@ -40,8 +41,8 @@ from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
     Routines, Sizes, Parts, Loops, Products, Bodies, Elided, PartOperators, Elements, Views, Items, Picks,
-    PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes, Endings,
-    Spares,
+    PartWrites, Listed, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes,
+    Endings, Spares,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"

@@ -18,6 +18,7 @@ METHOD_NAMES = [*METHODS.split(), *OTHER_METHODS, *UFUNC_METHODS.split()]
 ENTRIES = [
     *[entry_of(number) for number in range(len(SLOTS))], *map(method_of, METHOD_NAMES), *QUICK, *ATTRIBUTES,
     "setter", "collector", "of nothing", "argument", "function", "ufunc",
+    "function of values",
 ]  # fmt: skip
 """What `install` puts somewhere."""
 
