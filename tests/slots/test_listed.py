@@ -1,4 +1,4 @@
-"""Lists and tuples of numbers, as operands and as what arrays are made of: NumPy's results, without Python."""
+"""Lists and tuples of numbers, as operands and as what arrays are made of: NumPy's results, no Python."""
 
 from __future__ import annotations
 
