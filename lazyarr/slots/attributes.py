@@ -7,8 +7,8 @@ the property answers.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import COMPLEX, DTYPE, TYPE, TYPE_NUMBER
-from lazyarr.slots.assembler import R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, Assembler, At
+from lazyarr.object_fields import COMPLEX, DATA, DIMS, DTYPE, NDIM, STRIDES, TYPE, TYPE_NUMBER
+from lazyarr.slots.assembler import R8, R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
 from lazyarr.slots.calls import PYTHONS
 from lazyarr.slots.routines import Known, Writer
 
@@ -18,7 +18,7 @@ class Attributes(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.attribute, self.turned, self.view, self.of_complex, self.setter:
+        for write in self.attribute, self.turned, self.square, self.view, self.of_complex, self.setter:
             write()
 
     def attribute(self) -> None:
@@ -48,11 +48,15 @@ class Attributes(Writer):
         a.label("turned")
         self.compare(At(RDI, TYPE), k.lazy, RAX)
         a.jump_if("other", "view")
-        self.compare(At(RDI, k.storage), k.none, RAX)
-        a.jump_if("equal", "view")
         for place in (At(RDI, k.geo), At(RDI, k.storage)):
             a.compare_number(place, 0)              # it is not whole yet
             a.jump_if("equal", "view")
+        a.load(RCX, At(RDI, k.geo))
+        a.compare_number(At(RCX, NDIM), 2, wide=False)
+        a.jump_if("equal", "turned square")
+        a.label("turned by NumPy")
+        self.compare(At(RDI, k.storage), k.none, RAX)
+        a.jump_if("equal", "view")
         a.label("turned managed")
         a.push(RBX, R12, R13)
         self._of_geometry()
@@ -65,6 +69,45 @@ class Attributes(Writer):
         a.copy(RAX, R13)
         a.pop(R13, R12, RBX)
         a.leave()
+
+    def square(self) -> None:
+        """The same of two axes, by what views have left (`spare_views`); rcx: the geometry."""
+        a, k, kept, record = self.asm, self.known, (RBX, R12, R13), At(RSP, 32)
+        a.label("turned square")
+        a.push(*kept)
+        a.add(RSP, -48)
+        a.store(record, RSI)
+        a.copy(RBX, RDI)
+        for at, to in ((DIMS, 0), (STRIDES, 16)):
+            a.load(RAX, At(RCX, at))
+            for one, other in ((0, 8), (8, 0)):
+                a.load(RDX, At(RAX, one))
+                a.store(At(RSP, to + other), RDX)
+        a.copy(RDI, RCX)
+        a.constant(RSI, 2)
+        a.copy(RDX, RSP)
+        a.load(R8, At(RCX, DATA))
+        a.place(RCX, At(RSP, 16))
+        a.call("view made")
+        a.copy(R13, RAX)
+        a.copy(RDI, RBX)
+        a.load(RSI, record)
+        a.add(RSP, 48)
+        a.test(R13)
+        a.jump_if("other", "square made")
+        a.pop(*reversed(kept))
+        a.jump("turned by NumPy")
+        a.label("square made")
+        a.load(R12, At(RBX, k.storage))
+        self.compare(R12, k.none, RAX)
+        a.jump_if("equal", "square plain")
+        self.on("Py_IncRef", R12)
+        self.wrap_managed(R12)
+        a.jump("turned leave")
+        a.label("square plain")
+        self.wrap_view()
+        a.copy(R13, RAX)
+        a.jump("turned leave")
 
     def view(self) -> None:
         """(array, record): a view of a plain array."""

@@ -7,7 +7,7 @@ shows the memory that holds its value.  Writes are for `part_writes`, what else 
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, DTYPE, ITEMS, LENGTH, NDIM, TYPE, TYPE_NUMBER
+from lazyarr.object_fields import BASE, DATA, DIMS, DTYPE, ITEMS, LENGTH, NDIM, STRIDES, TYPE, TYPE_NUMBER
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -206,9 +206,30 @@ class Items(Framed):
         a.push(RBX, R13, R15)
         a.copy(RBX, RDI)
         a.copy(R15, RDX)
+        a.copy(R13, RSI)
         a.copy(RDI, RAX)
+        a.load(RDX, At(RDI, DIMS))
+        a.load(RCX, At(RDI, STRIDES))
+        a.compare(At(RDX), RSI)
+        a.jump_if("above", "row there")
+        a.label("row by NumPy")
+        a.load(RDI, At(RBX, k.geo))
+        a.copy(RSI, R13)
         a.constant(RAX, k.numpys_row)
         a.call_at(RAX)
+        a.jump("row made")
+        a.label("row there")
+        a.copy(R8, RSI)
+        a.multiply(R8, At(RCX))
+        a.increase(R8, At(RDI, DATA))
+        a.add(RDX, 8)
+        a.add(RCX, 8)
+        a.load_int(RSI, At(RDI, NDIM))
+        a.add(RSI, -1)
+        a.call("view made")
+        a.test(RAX)
+        a.jump_if("equal", "row by NumPy")
+        a.label("row made")
         a.copy(R13, RAX)
         a.test(RAX)
         a.jump_if("equal", "row leave")

@@ -94,6 +94,8 @@ class Known(NamedTuple):
     twin: int
     spares: str
     """How many arrays wait to be used again, and these (`spares`)."""
+    spare_views: str
+    """The same of real arrays, for each number of axes (`spare_views`)."""
     storages: str
     """The type of storages."""
     value: int

@@ -64,8 +64,11 @@ class Spares(Writer):
             a.jump_if("equal", f"array field {place}")
             a.zero(RAX)
             a.store(At(RBX, place), RAX)
-            a.constant(RAX, "Py_DecRef")
-            a.call_at(RAX)
+            if place == k.geo:
+                a.call("view ends")
+            else:
+                a.constant(RAX, "Py_DecRef")
+                a.call_at(RAX)
             a.label(f"array field {place}")
         a.copy(RDI, RBX)
         self.compare(At(RDI, TYPE), k.lazy, RAX)

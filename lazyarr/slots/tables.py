@@ -274,6 +274,9 @@ OF_ONE = {"Negative": "negative", "Invert": "invert"}
 
 SPARES = 64
 """Arrays that have ended, at most, which wait to be used again (`spares`)."""
+VIEW_AXES, SPARE_VIEWS = 2, 16
+"""The same of real arrays that were views (`spare_views`): how many axes they have at most; how many there
+are of each number of axes."""
 AXES, EACH = 2, 3
 """Of the windows that are used again (`reused`): how many axes they have at most; how many there are of each
 number of axes, for a ufunc of two operands and a result."""

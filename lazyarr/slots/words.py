@@ -45,7 +45,19 @@ from lazyarr.slot_words import (
 from lazyarr.slots import has_room
 from lazyarr.slots.descriptors import KEPT
 from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
-from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_ONE, OF_PROPERTY, ROW, SLOTS, SPARES
+from lazyarr.slots.tables import (
+    AXES,
+    EACH,
+    HELPERS,
+    INERT,
+    OF_ONE,
+    OF_PROPERTY,
+    ROW,
+    SLOTS,
+    SPARE_VIEWS,
+    SPARES,
+    VIEW_AXES,
+)  # fmt: skip
 from lazyarr.stack_operands import OPERATORS, hear_operator, variables_at
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
@@ -138,6 +150,7 @@ def addresses() -> dict[str, int]:
         "native": _by_number("bBhHiIlLqQfdFD"),
         "room": _word((ctypes.c_double * (ROOM // 8))()),
         "spares": _word((ctypes.c_ssize_t * (1 + SPARES))()),
+        "spare_views": _word((ctypes.c_ssize_t * (VIEW_AXES * (1 + SPARE_VIEWS)))()),
         "windows": _word((ctypes.c_ssize_t * (AXES * EACH))()), **tables(KEPT),
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),

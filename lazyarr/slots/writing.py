@@ -33,6 +33,7 @@ from lazyarr.slots.products import Products
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.shapes import Shapes
 from lazyarr.slots.sizes import Sizes
+from lazyarr.slots.spare_views import SpareViews
 from lazyarr.slots.spares import Spares
 from lazyarr.slots.tables import METHODS, OTHER_METHODS, SLOTS, UFUNC_METHODS, Slot
 from lazyarr.slots.template import Template
@@ -42,7 +43,7 @@ from lazyarr.slots.words import before, entry_of, method_of, record_of
 WRITERS = (
     Routines, Sizes, Parts, Loops, Products, Bodies, Elided, PartOperators, Elements, Views, Items, Picks,
     PartWrites, Listed, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes,
-    Endings, Spares,
+    Endings, Spares, SpareViews,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"
