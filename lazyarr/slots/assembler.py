@@ -117,6 +117,11 @@ class Assembler:
     def multiply(self, register: int, by: int | At) -> None:
         self._with(b"\x0f\xaf", register, by)
 
+    def divide(self, by: int) -> None:
+        """rax, not negative, by a register that is neither zero nor rdx.  rdx: what is left."""
+        self.zero(RDX)
+        self._with(0xF7, 6, by)
+
     def count(self, at: At) -> None:
         """One more in memory."""
         self._with(0xFF, 0, at)

@@ -173,12 +173,15 @@ OF_NOTHING = 1 << 30
 
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
-    transpose swapaxes squeeze diagonal reshape ravel flatten view astype copy conj conjugate round
+    transpose swapaxes squeeze diagonal flatten view astype copy conj conjugate round
     repeat take choose put compress searchsorted argsort sort argpartition partition nonzero item tolist
     tobytes
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
-OTHER_METHODS = {"__array_ufunc__": "array ufunc", "__deepcopy__": "method alone", "fill": "fill"}
+OTHER_METHODS = {
+    "__array_ufunc__": "array ufunc", "__deepcopy__": "method alone", "fill": "fill", "reshape": "reshape",
+    "ravel": "ravel",
+}  # fmt: skip
 """Those that have bodies of their own."""
 UFUNC_METHODS = "reduce accumulate reduceat at"
 """Methods of ufuncs.  (Not `outer`, whose results may be large.)"""

@@ -30,6 +30,7 @@ from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
 from lazyarr.slots.picks import Picks
 from lazyarr.slots.products import Products
+from lazyarr.slots.reshaping import Reshaping
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.shapes import Shapes
 from lazyarr.slots.sizes import Sizes
@@ -43,7 +44,7 @@ from lazyarr.slots.words import before, entry_of, method_of, record_of
 WRITERS = (
     Routines, Sizes, Parts, Loops, Products, Bodies, Elided, PartOperators, Elements, Views, Items, Picks,
     PartWrites, Listed, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes,
-    Endings, Spares, SpareViews,
+    Endings, Spares, SpareViews, Reshaping,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"

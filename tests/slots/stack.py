@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from lazyarr.slots.assembler import R12, R13, R14, R15, RAX, RBP, RBX, RSP, Assembler, At
+from lazyarr.slots.assembler import R12, R13, R14, R15, RAX, RBP, RBX, RDX, RSP, Assembler, At
 
 CALLERS = RBX, RBP, R12, R13, R14, R15
 """Registers that functions give back."""
@@ -206,6 +206,10 @@ def _to_rax(s: State) -> State:
     return s.put(RAX)
 
 
+def _divided(s: State, _: int) -> State:
+    return s.put(RAX).put(RDX)
+
+
 def _looked_at(s: State, *_: Any) -> State:
     return s
 
@@ -216,7 +220,8 @@ EFFECTS: dict[str, Callable[..., State]] = {
     "count": _store, "round_down": _round_down, "times_word": _times_word,
     "call": _called, "call_at": _called, "constant": _changed, "address": _changed, "load_int": _changed,
     "zero": _changed, "increase": _changed, "keep": _changed, "whole_words": _changed, "multiply": _changed,
-    "count_down": _changed, "x87_status": _to_rax, "label": _looked_at, "jump_if": _looked_at,
+    "count_down": _changed, "x87_status": _to_rax, "divide": _divided,
+    "label": _looked_at, "jump_if": _looked_at,
     "compare": _looked_at, "compare_number": _looked_at, "test": _looked_at, "test_int": _looked_at,
     "clear_status": _looked_at,
 }  # fmt: skip

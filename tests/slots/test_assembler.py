@@ -22,6 +22,7 @@ INSTRUCTIONS: dict[str, Callable[[Assembler], None]] = {
     "48 81 c4 e8 ff ff ff": lambda a: a.add(RSP, -24),
     "48 0f af 82 00 00 00 00": lambda a: a.multiply(RAX, At(2)),
     "4c 0f af c0": lambda a: a.multiply(R8, RAX),
+    "31 d2 49 f7 f0": lambda a: a.divide(R8),
     "48 ff 80 00 00 00 00": lambda a: a.count(At(RAX)),
     "81 b8 14 00 00 00 01 00 00 00": lambda a: a.compare_number(At(RAX, 20), 1, wide=False),
     "48 81 e9 01 00 00 00": lambda a: a.count_down(RCX),
