@@ -85,6 +85,8 @@ def shown(x: Any) -> Any:
         return type(x), repr(x)
     assert isinstance(x, np.ndarray) or numpy.ndarray is type(x)
     real, flags = numpy.asarray(x), x.flags
+    if real.dtype.kind in "fc":
+        real = numpy.where(real == real, real, numpy.nan).astype(real.dtype)    # (whatever a NaN's sign)
     bits = repr(real.tolist()) if real.dtype.hasobject else real.tobytes()
     return real.dtype, real.shape, bits, flags.writeable, flags.c_contiguous, flags.f_contiguous
 
