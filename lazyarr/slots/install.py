@@ -33,6 +33,7 @@ from lazyarr.slots.tables import (
     ALONE,
     COPIERS,
     DRAWS,
+    ENTRIES,
     LARGEST,
     METHODS,
     OF_NOTHING,
@@ -68,9 +69,9 @@ def attach(writes: bool) -> bool:
     if found is None:
         return False
     code, missing, labels = found
-    known, entries, own = addresses(), _places(), [*METHODS.split(), *OTHER_METHODS]
+    known, slots, own = addresses(), _places(), [*METHODS.split(), *OTHER_METHODS]
     of_ufuncs = UFUNC_METHODS.split()
-    known.update({before(number): place.value for number, place in entries})
+    known.update({before(number): place.value for number, place in slots})
     known.update({record_of(name): _record(name) for name in own})
     known.update({record_of(x): _record_of_ufunc(x) for x in of_ufuncs})
     memory = _executable(code, known, missing)
@@ -80,7 +81,7 @@ def attach(writes: bool) -> bool:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(KEPT))             # also when modules are gone
     KEPT.append(memory)
     at = {name: address + offset for name, offset in labels.items()}
-    for number, place in entries:
+    for number, place in slots:
         place.value = at[entry_of(number)]
     for name, descriptor in [*methods(ndarray, {name: at[method_of(name)] for name in own}), *attributes(at)]:
         setattr(ndarray, name, descriptor)
@@ -89,6 +90,7 @@ def attach(writes: bool) -> bool:
     with suppress(ValueError):                      # the program has cleared the list
         gc.callbacks[gc.callbacks.index(COLLECTING.hear)] = fastcall("hear", at["collector"])
     firsts = _by_last_name({at[routine]: names for routine, names in QUICK.items()})
+    entries = _by_last_name({at[body]: names for body, names in ENTRIES.items()})
     reads, shapes, special = map(_by_last_name, (_joined(READING, WRITING), SHAPES, SPECIAL))
     never, argument = at["of nothing"], at["argument"]
     for cls in Function, BindingFunction, ufunc:
@@ -101,8 +103,7 @@ def attach(writes: bool) -> bool:
             first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
         others = _row_of(x, shapes), _row_of(x, special)
         made.record = words(x, made.__wrapped__, first, read, flags, largest, *others)
-        of_values = first == at["of values"] and x not in FORTRANS
-        call_by(made, at["function of values" if of_values else "function"])
+        call_by(made, _row_of(x, entries) or at["function"])
 
     def hear_ufunc(made: ufunc) -> None:
         call_by(made, at["ufunc"])
@@ -118,8 +119,6 @@ def attach(writes: bool) -> bool:
     return True
 
 
-FORTRANS = {numpy.asfortranarray}
-"""What makes of lists of lists no arrays in C order."""
 _DRAWS, _ALONE = (frozenset(names.split()) for names in (DRAWS, ALONE))
 
 

@@ -23,6 +23,7 @@ from lazyarr.object_fields import (
 from lazyarr.records import NamedTuple
 from lazyarr.slots.assembler import (
     R8,
+    R9,
     R10,
     R11,
     R12,
@@ -40,6 +41,7 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
+from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 
 
 class Known(NamedTuple):
@@ -363,6 +365,21 @@ class Writer:
         for register, place in given:
             a.load(register, place)
         self.call("PyErr_Restore")
+
+    def of_numbers(self, array: int, leave: str) -> None:
+        """r9: a real array's type; on to a label unless that is one of NumPy's numbers, as this machine has
+        them.  rax, rcx are lost."""
+        a = self.asm
+        a.load(R9, At(array, DTYPE))
+        a.load_int(RAX, At(R9, TYPE_NUMBER))
+        a.compare_number(RAX, TYPES - 1)
+        a.jump_if("above", leave)
+        a.constant(RCX, ENTRY)
+        a.multiply(RAX, RCX)
+        a.constant(RCX, word_of("add"))
+        a.increase(RAX, RCX)
+        a.compare(At(RAX), R9)
+        a.jump_if("other", leave)
 
     def count(self) -> None:
         self.asm.constant(RAX, self.known.answered)

@@ -24,7 +24,6 @@ from lazyarr.object_fields import (
     OWNS,
     STRIDES,
     TYPE,
-    TYPE_NUMBER,
     WEAK,
     WRITEABLE,
 )  # fmt: skip
@@ -42,7 +41,6 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
-from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 from lazyarr.slots.routines import Known, Writer
 from lazyarr.slots.tables import SPARE_VIEWS, VIEW_AXES
 
@@ -80,7 +78,7 @@ class SpareViews(Writer):
         for about in WEAK, BUFFER_INFO:
             a.compare_number(At(RDI, about), 0)
             a.jump_if("other", other)
-        self._own_type(RDI, other)
+        self.of_numbers(RDI, other)
         a.load_int(RAX, At(RDI, NDIM))
         self._list(RAX, other)
         a.load(RDX, At(RCX))
@@ -110,7 +108,7 @@ class SpareViews(Writer):
         a.jump_if("equal", none)
         a.copy(R10, RCX)
         a.copy(R11, RDX)
-        self._own_type(RDI, none)                   # r9
+        self.of_numbers(RDI, none)                   # r9
         a.copy(RAX, RSI)
         self._list(RAX, none)
         a.load(RAX, At(RCX))
@@ -209,21 +207,6 @@ class SpareViews(Writer):
         a.jump("view flagged")
 
     # ----------------------------------------------------------------------------- parts
-
-    def _own_type(self, array: int, leave: str) -> None:
-        """r9: an array's type; on to a label unless that is one of NumPy's numbers, as this machine has them.
-        rax, rcx are lost."""
-        a = self.asm
-        a.load(R9, At(array, DTYPE))
-        a.load_int(RAX, At(R9, TYPE_NUMBER))
-        a.compare_number(RAX, TYPES - 1)
-        a.jump_if("above", leave)
-        a.constant(RCX, ENTRY)
-        a.multiply(RAX, RCX)
-        a.constant(RCX, word_of("add"))
-        a.increase(RAX, RCX)
-        a.compare(At(RAX), R9)
-        a.jump_if("other", leave)
 
     def _list(self, axes: int, leave: str) -> None:
         """rcx: the list for a number of axes, which is lost; on to a label if there is none."""

@@ -156,6 +156,12 @@ QUICK = {
 """Routine for the first argument -> functions.  Where all arguments are plain arrays or hold none, NumPy
 computes them at the call, whoever asks."""
 
+ENTRIES = {
+    "function empty": "empty", "function zeros": "zeros", "function ones": "ones", "function array": "array",
+    "function asarray": "asarray asanyarray", "function of values": "ascontiguousarray",
+}  # fmt: skip
+"""Body -> functions that have one of their own (`fresh`, `listed`)."""
+
 DRAWS = """
     rand randn random random_sample ranf sample standard_normal standard_exponential standard_cauchy
     uniform normal randint choice permutation exponential poisson binomial gamma standard_gamma beta
@@ -173,14 +179,14 @@ OF_NOTHING = 1 << 30
 
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
-    transpose swapaxes squeeze diagonal flatten view astype copy conj conjugate round
+    transpose swapaxes squeeze diagonal flatten view astype conj conjugate round
     repeat take choose put compress searchsorted argsort sort argpartition partition nonzero item tolist
     tobytes
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
 OTHER_METHODS = {
     "__array_ufunc__": "array ufunc", "__deepcopy__": "method alone", "fill": "fill", "reshape": "reshape",
-    "ravel": "ravel",
+    "ravel": "ravel", "copy": "copy",
 }  # fmt: skip
 """Those that have bodies of their own."""
 UFUNC_METHODS = "reduce accumulate reduceat at"
@@ -290,7 +296,7 @@ HELPERS = """
     PyNumber_AsSsize_t PyDict_Next
     PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyObject_GC_IsTracked PyObject_GC_Track
     PyObject_GC_UnTrack PyObject_GC_Del PyObject_ClearWeakRefs _Py_NewReference
-    PyErr_Occurred PyErr_ExceptionMatches memcpy
+    PyErr_Occurred PyErr_ExceptionMatches memcpy memset
     PySlice_Unpack PySlice_AdjustIndices PySeqIter_New PyNumber_Subtract PyDict_GetItemWithError PyList_Append
     PyThread_get_thread_ident PyLong_FromUnsignedLong PyEval_GetFrame PyFrame_GetLasti PyFrame_GetCode
 """

@@ -20,6 +20,7 @@ from lazyarr.slots.elements import Elements
 from lazyarr.slots.elided import Elided
 from lazyarr.slots.endings import Endings
 from lazyarr.slots.firsts import Firsts
+from lazyarr.slots.fresh import Fresh
 from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
 from lazyarr.slots.listed import Listed
@@ -44,7 +45,7 @@ from lazyarr.slots.words import before, entry_of, method_of, record_of
 WRITERS = (
     Routines, Sizes, Parts, Loops, Products, Bodies, Elided, PartOperators, Elements, Views, Items, Picks,
     PartWrites, Listed, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes,
-    Endings, Spares, SpareViews, Reshaping,
+    Endings, Spares, SpareViews, Reshaping, Fresh,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"

@@ -10,6 +10,7 @@ import pytest
 from lazyarr.slots import writing
 from lazyarr.slots.assembler import R12, RAX, RBP, RBX, RCX, RDI, RSP, At
 from lazyarr.slots.tables import ATTRIBUTES, METHODS, OTHER_METHODS, QUICK, SLOTS, UFUNC_METHODS
+from lazyarr.slots.tables import ENTRIES as BODIES
 from lazyarr.slots.words import entry_of, method_of, places
 from tests.slots.operands import ONLY_HERE
 from tests.slots.stack import CALLERS, Followed, Recorded
@@ -18,7 +19,7 @@ METHOD_NAMES = [*METHODS.split(), *OTHER_METHODS, *UFUNC_METHODS.split()]
 ENTRIES = [
     *[entry_of(number) for number in range(len(SLOTS))], *map(method_of, METHOD_NAMES), *QUICK, *ATTRIBUTES,
     "setter", "collector", "of nothing", "argument", "function", "ufunc",
-    "function of values",
+    *BODIES,
 ]  # fmt: skip
 """What `install` puts somewhere."""
 
