@@ -20,11 +20,11 @@ import numpy
 from lazyarr.arrays import is_numpys, ndarray
 from lazyarr.fallback import INERT, fallback, finished
 from lazyarr.overrides import OFFERED
+from lazyarr.slot_words import with_room
 from lazyarr.stand_ins import offered, shuffled
 from lazyarr.temporaries import offering
 from lazyarr.ufuncs import adapt as adapt_ufunc
 from lazyarr.ufuncs import ufunc
-from lazyarr.vectorcalls import with_room
 
 Make = Callable[[Any, str, Any], Any]
 

@@ -1,13 +1,15 @@
 """Words that machine code reads or writes, and Python, too: the slots' functions (`slots`).
 
 In:  options that change, calls of slots, and of Python where slots might answer.   Out: `FORCED`, `ANSWERED`,
-`WAITING`; what is NumPy's at the call beyond small arrays (`direct`).
+`WAITING`; what is NumPy's at the call beyond small arrays (`direct`); words in objects that are called.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
+from typing import TypeVar
 
 FORCED = ctypes.c_longlong(0)
 """How many settings in force, of the process and of its threads, send small arrays elsewhere than to NumPy:
@@ -63,6 +65,30 @@ PACKED = ctypes.c_longlong(0)
 
 BARRING: list[Callable[[], None]] = []
 """Who hears of settings under which medium arrays must not be NumPy's at the call."""
+
+
+CALLED_AT: dict[type, int] = {}
+"""Class -> where its objects have a word for the address of what they are called by; zero, until there is
+such a thing (`slots.vectorcalls`)."""
+
+_SIZE = 32
+"""Of a type: bytes of its objects (tp_basicsize)."""
+_Class = TypeVar("_Class", bound=type)
+
+
+def with_room(cls: _Class) -> _Class:
+    """Class decorator: objects, of which there are none yet, have that word behind all else, those of
+    subclasses, too.  The garbage collector knows nothing of it.
+
+    (What has no attribute in ``__slots__`` may be laid out in another way; and where there is no GIL, all
+    is.)"""
+    known = sys.implementation.name == "cpython" and "t" not in getattr(sys, "abiflags", "")
+    if known and ctypes.sizeof(ctypes.c_void_p) == 8 and cls.__basicsize__ > object.__basicsize__:
+        size = ctypes.c_ssize_t.from_address(id(cls) + _SIZE)
+        if size.value == cls.__basicsize__:
+            CALLED_AT[cls] = size.value
+            size.value += ctypes.sizeof(size)
+    return cls
 
 
 def at_address(word: ctypes.c_longlong) -> int:

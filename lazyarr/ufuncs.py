@@ -25,10 +25,9 @@ from lazyarr.late import late
 from lazyarr.ops import OPS
 from lazyarr.own_ufuncs import MACHINE
 from lazyarr.recipes import NODES
-from lazyarr.slot_words import WAITING
+from lazyarr.slot_words import WAITING, with_room
 from lazyarr.temporaries import ends_function
 from lazyarr.type_names import named_as
-from lazyarr.vectorcalls import with_room
 
 if TYPE_CHECKING:
     from lazyarr.deferred import product, with_last

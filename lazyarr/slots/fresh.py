@@ -232,7 +232,7 @@ class Fresh(Writer):
         a.load_int(RAX, At(RBX, FLAGS))
         a.keep(RAX, C_CONTIGUOUS)
         a.jump_if("equal", "copied not")
-        self.of_numbers(RBX, "copied not")
+        self.numbers_type(RBX, "copied not")
         a.copy(RDI, RBX)
         a.call("nbytes")
         a.copy(R13, RAX)

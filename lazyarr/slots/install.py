@@ -52,10 +52,10 @@ from lazyarr.slots.tables import (
     WRITING_METHODS,
 )
 from lazyarr.slots.template import template
+from lazyarr.slots.vectorcalls import call_by, call_through
 from lazyarr.slots.words import addresses, before, entry_of, method_of, places, record_of
 from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
-from lazyarr.vectorcalls import call_by, call_through
 
 
 def attach(writes: bool) -> bool:

@@ -108,12 +108,12 @@ class PartOperators(Framed):
         (It begins in `products`.)"""
         a, k, y, result = self.asm, self.known, At(RSP), At(RSP, 8)
         a.label("product other")
-        for place, given, leave, real in (
+        for place, given, leave, of_numpys in (
             (R15, RBX, "back", "product real first"), (y, RBP, "product one", "product real"),
         ):  # fmt: skip
             a.copy(RDI, given)
             self.compare(At(RDI, TYPE), k.real, RAX)
-            a.jump_if("equal", real)
+            a.jump_if("equal", of_numpys)
             a.zero(RSI)
             a.constant(RDX, ANY_SIZE)
             a.call("look as")

@@ -366,7 +366,7 @@ class Writer:
             a.load(register, place)
         self.call("PyErr_Restore")
 
-    def of_numbers(self, array: int, leave: str) -> None:
+    def numbers_type(self, array: int, leave: str) -> None:
         """r9: a real array's type; on to a label unless that is one of NumPy's numbers, as this machine has
         them.  rax, rcx are lost."""
         a = self.asm

@@ -78,7 +78,7 @@ class SpareViews(Writer):
         for about in WEAK, BUFFER_INFO:
             a.compare_number(At(RDI, about), 0)
             a.jump_if("other", other)
-        self.of_numbers(RDI, other)
+        self.numbers_type(RDI, other)
         a.load_int(RAX, At(RDI, NDIM))
         self._list(RAX, other)
         a.load(RDX, At(RCX))
@@ -108,7 +108,7 @@ class SpareViews(Writer):
         a.jump_if("equal", none)
         a.copy(R10, RCX)
         a.copy(R11, RDX)
-        self.of_numbers(RDI, none)                   # r9
+        self.numbers_type(RDI, none)                   # r9
         a.copy(RAX, RSI)
         self._list(RAX, none)
         a.load(RAX, At(RCX))
