@@ -113,6 +113,16 @@ class Errors(Framed):
         a.clear_status(STATUS)
         a.label(f"{body} ready")
 
+    def checked(self, leave: str) -> None:
+        """On to a label, if the loop met an error."""
+        a, label = self.asm, f"checked {len(self.asm.code)}"
+        a.load(RAX, LOOP)
+        a.load(RAX, At(RAX, KINDS))
+        a.keep(RAX, FLAGGED)
+        a.jump_if("equal", label)
+        self.unless_errors(leave)
+        a.label(label)
+
 
 class Loops(Errors):
     """Writes the bodies; those of `bodies` go on where these do not answer."""
@@ -191,7 +201,7 @@ class Loops(Errors):
         a.load(RCX, At(RCX, ITEMSIZE))
         a.load(RDX, At(R15, DATA))
         self._run()
-        self._checked("binary loop raised")
+        self.checked("binary loop raised")
         self._end("binary")
 
     def unary(self) -> None:
@@ -245,7 +255,7 @@ class Loops(Errors):
         a.load(RCX, At(RCX, ITEMSIZE))
         a.load(RDX, At(R15, DATA))
         self._run(8)
-        self._checked("lone loop raised")
+        self.checked("lone loop raised")
         self._end("lone")
 
     def in_place(self) -> None:
@@ -283,7 +293,7 @@ class Loops(Errors):
         a.load(RCX, At(RCX, ITEMSIZE))
         a.constant(RDX, k.room)
         self._run()
-        self._checked("in_place loop not")
+        self.checked("in_place loop not")
         a.constant(RSI, k.room)
         a.load(RDI, At(R15, DATA))
         a.load(RDX, At(RSP, N))
@@ -420,8 +430,9 @@ class Loops(Errors):
         a.store(LOOP, RAX)
         a.copy(RDI, R15)
         a.call("step")
-        a.test(RAX)
-        a.jump_if("equal", leave)
+        if body != "binary":
+            a.test(RAX)
+            a.jump_if("equal", leave)
         a.load(RCX, TURNED)
         a.increase(RCX, RSP)
         a.store(At(RCX, STEPS), RAX)
@@ -429,14 +440,21 @@ class Loops(Errors):
         a.store(At(RCX, ARGS), RAX)
         a.call("size")
         a.store(At(RSP, N), RAX)
+        if body != "binary":
+            self._few(ASIDE if body == "in_place" else MOST, leave)
+
+    def _few(self, most: int, leave: str) -> None:
+        """rax: elements.   On to a label if there are none, or more than so many."""
+        a = self.asm
         a.add(RAX, -1)
-        a.compare_number(RAX, min(ASIDE if body == "in_place" else MOST, max(self.known.eager, 1)) - 1)
+        a.compare_number(RAX, min(most, max(self.known.eager, 1)) - 1)
         a.jump_if("above", leave)
 
     def _second(self, body: str) -> None:
         """The other operand, an array or a scalar, is noted."""
         a, k = self.asm, self.known
         leave, scalar, placed = (f"{body} loop {name}" for name in ("not", "scalar", "placed"))
+        apart = f"{body} loop nest" if body == "binary" else leave
         self._quiet(body)
         a.load(RDI, SECOND)
         a.test(RDI)
@@ -447,20 +465,22 @@ class Loops(Errors):
         a.load_int(RCX, At(R15, NDIM))
         a.load_int(RAX, At(RDI, NDIM))
         a.compare(RAX, RCX)
-        a.jump_if("other", leave)
+        a.jump_if("other", apart)
+        a.test(RCX)
+        a.jump_if("equal", leave)
         a.load(R8, At(R15, DIMS))
         a.load(RDX, At(RDI, DIMS))
         a.label(f"{body} loop axis")
         a.load(RAX, At(R8))
         a.compare(At(RDX), RAX)
-        a.jump_if("other", leave)
+        a.jump_if("other", apart)
         a.add(R8, 8)
         a.add(RDX, 8)
         a.count_down(RCX)
         a.jump_if("other", f"{body} loop axis")
         a.call("step")
         a.test(RAX)
-        a.jump_if("equal", leave)
+        a.jump_if("equal", apart)
         a.store(At(RSP, STEPS + 8), RAX)
         a.load(RAX, At(RDI, DATA))
         a.store(At(RSP, ARGS + 8), RAX)
@@ -519,6 +539,13 @@ class Loops(Errors):
         a.zero(RAX)
         a.store(At(RCX, STEPS), RAX)
         a.label(placed)
+        if body == "binary":
+            a.load(RCX, TURNED)
+            a.increase(RCX, RSP)
+            a.compare_number(At(RCX, STEPS), 0)
+            a.jump_if("equal", apart)
+            a.load(RAX, At(RSP, N))
+            self._few(MOST, leave)
 
     def _quiet(self, body: str) -> None:
         """No errors are left from before, where they count."""
@@ -541,16 +568,6 @@ class Loops(Errors):
             a.place(register, At(RSP, at))
         a.load(RAX, At(RAX, FUNCTION))
         a.call_at(RAX)
-
-    def _checked(self, leave: str) -> None:
-        """On to a label, if the loop met an error."""
-        a, label = self.asm, f"checked {len(self.asm.code)}"
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", label)
-        self.unless_errors(leave)
-        a.label(label)
 
     # ----------------------------------------------------------------------------- routines
 

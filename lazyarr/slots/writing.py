@@ -24,6 +24,7 @@ from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
 from lazyarr.slots.loop_tables import table_of, word_of
 from lazyarr.slots.loops import Loops
+from lazyarr.slots.nests import Nests
 from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
@@ -38,8 +39,9 @@ from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Loops, Products, Bodies, Elided, PartOperators, Elements, Views, Items, Picks,
-    PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes, Endings,
+    Routines, Sizes, Parts, Loops, Nests, Products, Bodies, Elided, PartOperators, Elements, Views, Items,
+    Picks, PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes,
+    Endings,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"
