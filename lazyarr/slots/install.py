@@ -28,6 +28,7 @@ from lazyarr.fastcalls import fastcall
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
 from lazyarr.resting import COLLECTING
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
+from lazyarr.slots.folds import FOLDS, fold_of
 from lazyarr.slots.tables import (
     ALONE,
     COPIERS,
@@ -84,6 +85,8 @@ def attach(writes: bool) -> bool:
         setattr(ndarray, name, descriptor)
     for name, descriptor in methods(ufunc, {name: at[method_of(name)] for name in of_ufuncs}):
         setattr(ufunc, name, descriptor)
+    for name in FOLDS:                              # what is called in the place of NumPy's
+        fields.word(known[record_of(name)]).value = id(_folding(at, THEIRS[name]))
     with suppress(ValueError):                      # the program has cleared the list
         gc.callbacks[gc.callbacks.index(COLLECTING.hear)] = fastcall("hear", at["collector"])
     firsts = _by_last_name({at[routine]: names for routine, names in QUICK.items()})
@@ -96,7 +99,8 @@ def attach(writes: bool) -> bool:
         if _draws(x):
             first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
         others = _row_of(x, shapes), _row_of(x, special)
-        made.record = words(x, made.__wrapped__, first, read, flags, largest, *others)
+        numpys = _folding(at, x) if x in (numpy.sum, numpy.prod, numpy.max, numpy.min) else x
+        made.record = words(numpys, made.__wrapped__, first, read, flags, largest, *others)
 
     MADE.append(hear)
     for x, made in list(ADAPTED.values()):
@@ -104,6 +108,14 @@ def attach(writes: bool) -> bool:
             hear(made, x)
     through_slots(lambda call: offered_as(call, call))
     return True
+
+
+def _folding(at: Mapping[str, int], numpys: Any) -> Any:
+    """What is called in the place of a function or method of NumPy's that folds."""
+    name = numpys.__name__
+    found = fastcall(name, at[fold_of(name)], numpys, named=True)
+    KEPT.append(found)
+    return found
 
 
 _DRAWS, _ALONE = (frozenset(names.split()) for names in (DRAWS, ALONE))

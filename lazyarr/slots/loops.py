@@ -113,6 +113,16 @@ class Errors(Framed):
         a.clear_status(STATUS)
         a.label(f"{body} ready")
 
+    def quiet(self, body: str) -> None:
+        """No errors are left from before, where they count."""
+        a = self.asm
+        a.load(RAX, LOOP)
+        a.load(RAX, At(RAX, KINDS))
+        a.keep(RAX, FLAGGED)
+        a.jump_if("equal", f"{body} loop quiet")
+        self.without_errors(f"{body} loop")
+        a.label(f"{body} loop quiet")
+
     def checked(self, leave: str) -> None:
         """On to a label, if the loop met an error."""
         a, label = self.asm, f"checked {len(self.asm.code)}"
@@ -249,7 +259,7 @@ class Loops(Errors):
         a.zero(RAX)
         a.store(TURNED, RAX)
         self._row("lone")
-        self._quiet("lone")
+        self.quiet("lone")
         self._new("lone")
         a.load(RCX, At(R15, DTYPE))
         a.load(RCX, At(RCX, ITEMSIZE))
@@ -455,7 +465,7 @@ class Loops(Errors):
         a, k = self.asm, self.known
         leave, scalar, placed = (f"{body} loop {name}" for name in ("not", "scalar", "placed"))
         apart = f"{body} loop nest" if body == "binary" else leave
-        self._quiet(body)
+        self.quiet(body)
         a.load(RDI, SECOND)
         a.test(RDI)
         a.jump_if("equal", scalar)
@@ -546,16 +556,6 @@ class Loops(Errors):
             a.jump_if("equal", apart)
             a.load(RAX, At(RSP, N))
             self._few(MOST, leave)
-
-    def _quiet(self, body: str) -> None:
-        """No errors are left from before, where they count."""
-        a = self.asm
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", f"{body} loop quiet")
-        self.without_errors(f"{body} loop")
-        a.label(f"{body} loop quiet")
 
     def _run(self, behind: int = 16) -> None:
         """The loop; rcx, rdx: the result's step and its address, whose place is behind the operands'."""

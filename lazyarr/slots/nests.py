@@ -1,13 +1,15 @@
-"""Operators on small arrays that are broadcast, or do not lie in one run: NumPy's inner loop, row by row.
+"""Operators on small arrays that are broadcast, or do not lie in one run: a loop, row by row.
 
 In:  as `loops` has found them: a real array, another one of its type, or a scalar, and the row of a table.
 Out: a new array in C order, as NumPy's iterator would make it; what that may lay out in another way is for
-NumPy.
+NumPy.  Folds (`folds`) run along the same axes: their result is the first operand, too.
 NumPy's iterator copies such operands to its buffers, element by element, and finds its way through axes in
 functions; that takes three times as long as the loop on rows of ten.
 """
 
 from __future__ import annotations
+
+import numpy
 
 from lazyarr.object_fields import ALIGNED, DATA, DIMS, FLAGS, ITEMSIZE, NDIM, STRIDES
 from lazyarr.slots.assembler import (
@@ -30,6 +32,7 @@ from lazyarr.slots.assembler import (
     Assembler,
     At,
 )  # fmt: skip
+from lazyarr.slots.loop_tables import ENTRY, word_of
 from lazyarr.slots.loops import (
     ARGS,
     FUNCTION,
@@ -45,6 +48,7 @@ from lazyarr.slots.loops import (
     N,
 )  # fmt: skip
 from lazyarr.slots.routines import Known
+from lazyarr.slots.short_rows import ROWS, rows_of
 
 AXES = 8
 """Of the result, at most."""
@@ -52,15 +56,19 @@ AXES = 8
 SHORT = 8
 """Rows of fewer elements are not run along where an axis is so many times as long."""
 LONGER = 4
+OWN = 64
+"""Elements of rows, at most, for which there is code of ours (`short_rows`): NumPy's loops take as long to
+find out how to run."""
 
 SHAPE, EXTENTS, FIRST, OTHER, INTO, LEFT = (WORDS + 8 * AXES * k for k in range(6))
 """On the stack, above what `loops` has there: the result's shape, and of each axis that is run along, the
 innermost first, its extent, the steps of the two operands and the result, and how far it is still to go."""
 STRIDES_OF = FIRST, OTHER, INTO
-LAST, LAST_OTHER, HERE, STEP, DIMENSIONS = (At(RSP, LEFT + 8 * (AXES + k)) for k in range(5))
-"""The last step of either operand that is not zero; an axis's extent; the result's next step; its axes."""
+LAST, LAST_OTHER, HERE, STEP, DIMENSIONS, RUN, _ = (At(RSP, LEFT + 8 * (AXES + k)) for k in range(7))
+"""The last step of either operand that is not zero; an axis's extent; the result's next step; its axes; the
+loop that is run."""
 KEPT = RBX, RBP, R12, R13, R14
-FRAME = LEFT + 8 * (AXES + 5)
+FRAME = LEFT + 8 * (AXES + 7)
 assert (FRAME + 8 * len(KEPT)) % 16 == 0
 
 
@@ -69,7 +77,7 @@ class Nests(Errors):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.begin, self.axes, self.longest, self.made, self.rows, self.end:
+        for write in self.begin, self.axes, self.longest, self.made, self.rows, self.run, self.end:
             write()
 
     def begin(self) -> None:
@@ -206,36 +214,39 @@ class Nests(Errors):
         a.test(R12)
         a.jump_if("equal", "nest not")              # one element
 
-    def longest(self) -> None:
-        """Where rows are short, those along a longer axis."""
+    def longest(self, nest: str = "nest", kept: bool = False) -> None:
+        """Where rows are short, those along a longer axis; of folds, one that is kept."""
         a = self.asm
         a.load(RAX, At(RSP, EXTENTS))
         a.compare_number(RAX, SHORT - 1)
-        a.jump_if("above", "nest along")
+        a.jump_if("above", f"{nest} along")
         a.constant(RCX, LONGER)
         a.multiply(RAX, RCX)
         a.zero(RDX)
         a.constant(R8, 8)
-        a.label("nest longer")
+        a.label(f"{nest} longer")
         a.compare(R8, R12)
-        a.jump_if("equal", "nest longest")
+        a.jump_if("equal", f"{nest} longest")
         a.copy(R9, RSP)
         a.increase(R9, R8)
         a.add(R8, 8)
+        if kept:
+            a.compare_number(At(R9, INTO), 0)
+            a.jump_if("equal", f"{nest} longer")
         a.compare(At(R9, EXTENTS), RAX)
-        a.jump_if("below", "nest longer")
+        a.jump_if("below", f"{nest} longer")
         a.load(RAX, At(R9, EXTENTS))
         a.copy(RDX, R9)
-        a.jump("nest longer")
-        a.label("nest longest")
+        a.jump(f"{nest} longer")
+        a.label(f"{nest} longest")
         a.test(RDX)
-        a.jump_if("equal", "nest along")
+        a.jump_if("equal", f"{nest} along")
         for at in EXTENTS, *STRIDES_OF:
             a.load(RAX, At(RDX, at))
             a.load(RCX, At(RSP, at))
             a.store(At(RDX, at), RCX)
             a.store(At(RSP, at), RAX)
-        a.label("nest along")
+        a.label(f"{nest} along")
 
     def made(self) -> None:
         """rbx: the new array."""
@@ -279,6 +290,8 @@ class Nests(Errors):
         for register, at in ((R8, FIRST), (R9, OTHER), (RSP, INTO)):
             a.load(RAX, At(RSP, at))
             a.store(At(register, STEPS + 16 * (register == RSP)), RAX)
+        a.call("row loop")
+        a.store(RUN, RAX)
 
         a.label("nest row")
         self._turned()
@@ -288,7 +301,7 @@ class Nests(Errors):
         a.load(RCX, At(RAX, GIVEN))
         for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):
             a.place(register, At(RSP, at))
-        a.load(RAX, At(RAX, FUNCTION))
+        a.load(RAX, RUN)
         a.call_at(RAX)
         a.constant(R8, 8)
         a.label("nest on")
@@ -319,6 +332,41 @@ class Nests(Errors):
         a.increase(R8, RAX)
         a.place(R9, At(RSP, 8))
         a.decrease(R9, RAX)
+
+    def run(self) -> None:
+        """rax: the loop for rows, ours or NumPy's.   (What is on the stack is 8 bytes further up.)"""
+        a, up = self.asm, 8
+        a.label("row loop")
+        a.load(RDX, At(RSP, LOOP.offset + up))
+        a.load(RAX, At(RDX, FUNCTION))
+        a.compare_number(At(RSP, N + up), OWN)
+        a.jump_if("above", "row loop leave")
+        a.load(RCX, At(RDX, RESULT))
+        a.load(RCX, At(RCX, ITEMSIZE))
+        a.compare(At(RSP, STEPS + 16 + up), RCX)
+        a.jump_if("other", "row loop leave")
+        a.load(R8, At(RSP, STEPS + up))
+        a.load(R9, At(RSP, STEPS + 8 + up))
+        for step in R8, R9:
+            a.compare(step, RCX)
+            a.jump_if("equal", f"row loop {step}")
+            a.test(step)
+            a.jump_if("other", "row loop leave")
+            a.label(f"row loop {step}")
+        a.increase(R8, R9)
+        a.test(R8)
+        a.jump_if("equal", "row loop leave")
+        for ufunc, char in ROWS:
+            a.constant(RCX, word_of(ufunc))
+            a.add(RCX, ENTRY * numpy.dtype(char).num)
+            a.compare(RCX, RDX)
+            a.jump_if("equal", f"row loop {ufunc} {char}")
+        a.label("row loop leave")
+        a.leave()
+        for ufunc, char in ROWS:
+            a.label(f"row loop {ufunc} {char}")
+            a.address(RAX, rows_of(ufunc, char))
+            a.leave()
 
     def end(self) -> None:
         a = self.asm

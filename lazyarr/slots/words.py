@@ -119,6 +119,7 @@ def addresses() -> dict[str, int]:
         "blocks": Block, "ledger": LEDGER, "collecting": COLLECTING, "owed": OWED, "warm": WARM, "zero": 0,
         "bring back": COLLECTING.bring_back, "allocator": _allocator, "free": "_free", "options": current,
         "cache bytes": "buffer_cache_bytes", "outs": ("out",), "masked": ("out", "where"),
+        "axis": sys.intern("axis"),
         **{f"ufunc {name}": getattr(numpy, name) for name in (*UFUNCS, *LONE, *OF_ONE.values())},
         **_operators(),
     }  # fmt: skip

@@ -20,6 +20,7 @@ from lazyarr.slots.elements import Elements
 from lazyarr.slots.elided import Elided
 from lazyarr.slots.endings import Endings
 from lazyarr.slots.firsts import Firsts
+from lazyarr.slots.folds import Folds
 from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
 from lazyarr.slots.loop_tables import table_of, word_of
@@ -32,6 +33,7 @@ from lazyarr.slots.picks import Picks
 from lazyarr.slots.products import Products
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.shapes import Shapes
+from lazyarr.slots.short_rows import ShortRows
 from lazyarr.slots.sizes import Sizes
 from lazyarr.slots.tables import METHODS, OTHER_METHODS, SLOTS, UFUNC_METHODS, Slot
 from lazyarr.slots.template import Template
@@ -39,9 +41,9 @@ from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Loops, Nests, Products, Bodies, Elided, PartOperators, Elements, Views, Items,
-    Picks, PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes,
-    Endings,
+    Routines, Sizes, Parts, Loops, Nests, ShortRows, Folds, Products, Bodies, Elided, PartOperators, Elements,
+    Views, Items, Picks, PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts,
+    Attributes, Endings,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"
