@@ -1,10 +1,11 @@
-"""Sums, products and extrema of small arrays along axes that are not the last one, in machine code.
+"""Sums, products and extrema of small arrays, in machine code.
 
 In:  NumPy's function or method, and what it is called with.   Out: its answer: from a loop, row by row
-(`nests`), where one array of numbers of full length is folded along given axes, and nothing else is asked;
-else NumPy is called.
-NumPy adds up the rows of such an array one after the other, too (`reduce_order`), so bits are the same; but
-it finds its way through axes in functions, which take three times as long as adding up a row of eight.
+(`nests`), where one array of numbers of full length is folded, along all axes or some, and nothing else is
+asked; else NumPy is called.
+Where the last axis is kept NumPy adds up rows one after the other, too; where it is folded, a row is one call
+of its loop (`reduce_order`).  So bits are the same; but it finds its way through axes in functions, which
+take three times as long as adding up a row of eight, and what is around them a microsecond.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ START: dict[str, tuple[float, int]] = {
 """What a fold begins with, of floating-point numbers and of integers of a word: of NumPy's own that is
 another one here and there, with the same results."""
 CHARS = "f", "d", "l"
+LONGEST = 8192
+"""Elements, where rows are folded: some versions of NumPy cut them where a buffer ends."""
 FOLDED = LEFT
 """Which axes are folded, in words; these are free until rows are run along."""
 
@@ -116,35 +119,52 @@ class Folds(Nests):
         a.load(RAX, At(RSI))
         self.compare(At(RAX, TYPE), self.known.real, R8)
         a.jump_if("other", "fold by NumPy")
+        a.copy(RAX, RDX)
         a.test(RCX)
         a.jump_if("equal", "fold unnamed")
         a.compare_number(At(RCX, LENGTH), 1)
         a.jump_if("other", "fold by NumPy")
         self.compare(At(RCX, ITEMS), "axis", R8)
         a.jump_if("other", "fold by NumPy")
-        a.add(RDX, 1)
+        a.add(RAX, 1)
         a.label("fold unnamed")
-        a.compare_number(RDX, 2)
-        a.jump_if("other", "fold counted")
+        a.constant(R8, self.known.none)
+        a.compare_number(RAX, 1)
+        a.jump_if("equal", "fold begins")
+        a.load(R8, At(RSI, 8))
+        a.compare_number(RAX, 2)
+        a.jump_if("other", "fold by NumPy")
+        a.label("fold begins")
         a.push(*given)
         a.add(RSP, -8)
         a.call("fold")
         a.add(RSP, 8)
         a.pop(*reversed(given))
         a.test(RAX)
-        a.jump_if("other", "fold leave")
-        a.label("fold counted")
-        a.test(RCX)
         a.jump_if("equal", "fold by NumPy")
-        a.add(RDX, -1)
+        a.compare_number(At(RAX, NDIM), 0, wide=False)
+        a.jump_if("equal", "fold of all")
+        a.leave()
         a.label("fold by NumPy")
         a.constant(RAX, "PyObject_Vectorcall")
         a.jump_to(RAX)
-        a.label("fold leave")
+        a.label("fold of all")                      # a scalar
+        a.push(RBX)
+        a.add(RSP, -16)
+        a.copy(RBX, RAX)
+        a.load(RDI, At(RBX, DATA))
+        a.load(RSI, At(RBX, DTYPE))
+        a.copy(RDX, RBX)
+        self.call("PyArray_Scalar")
+        a.store(At(RSP), RAX)
+        self.on("Py_DecRef", RBX)
+        a.load(RAX, At(RSP))
+        a.add(RSP, 16)
+        a.pop(RBX)
         a.leave()
 
     def fold(self) -> None:
-        """rsi: an array and an axis, or several.   r9: the table.   rax: the result, or zero.
+        """rsi: an array.   r8: an axis, several, or None.   r9: the table.   rax: the result, or zero.
 
         The frame is the one of `nests` in that of `loops`, which end it."""
         a = self.asm
@@ -154,7 +174,7 @@ class Folds(Nests):
         a.push(*KEPT)
         a.add(RSP, -FRAME)
         a.load(R15, At(RSI))
-        a.load(R14, At(RSI, 8))
+        a.copy(R14, R8)
         a.load(RSI, At(R15, DTYPE))
         a.load_int(RAX, At(RSI, TYPE_NUMBER))
         a.compare_number(RAX, TYPES - 1)
@@ -173,14 +193,20 @@ class Folds(Nests):
         a.keep(RAX, ALIGNED)
         a.jump_if("equal", "nest not")
         a.load_int(RBP, At(R15, NDIM))
-        a.place(RAX, At(RBP, -2))
-        a.compare_number(RAX, AXES - 2)
+        a.place(RAX, At(RBP, -1))
+        a.compare_number(RAX, AXES - 1)
         a.jump_if("above", "nest not")
         a.zero(RAX)
-        for k in range(AXES):
-            a.store(At(RSP, FOLDED + 8 * k), RAX)
         for place in TURNED, LAST:
             a.store(place, RAX)
+        self.compare(R14, self.known.none, RCX)
+        a.jump_if("other", "fold some")
+        a.constant(RAX, 1)
+        a.label("fold some")
+        for k in range(AXES):
+            a.store(At(RSP, FOLDED + 8 * k), RAX)
+        a.test(RAX)
+        a.jump_if("other", "fold parts")
 
         a.store(HERE, R14)                          # as if it were a tuple of one
         a.place(RBX, HERE)
@@ -219,9 +245,10 @@ class Folds(Nests):
         a.jump_if("other", "fold axis")
 
     def parts(self) -> None:
-        """From the last axis on, which is kept.   rbp: axes left; r12: bytes of axes that are run along; r14:
+        """From the last axis on.   rbp: axes left; r12: bytes of axes that are run along; r14:
         elements; r13: axes of the result."""
         a = self.asm
+        a.label("fold parts")
         a.load(RDI, At(R15, DIMS))
         a.load(RSI, At(R15, STRIDES))
         a.load(RAX, At(R15, DTYPE))
@@ -268,11 +295,6 @@ class Folds(Nests):
         a.jump_if("equal", "nest not")              # rows of one element NumPy may fold in another order
         a.jump("fold next")
         a.label("fold many")
-        a.test(R12)
-        a.jump_if("other", "fold not the last")
-        a.test(R10)
-        a.jump_if("other", "nest not")
-        a.label("fold not the last")
         a.test(RCX)
         a.jump_if("negative", "nest not")
         a.jump_if("equal", "nest not")
@@ -287,10 +309,15 @@ class Folds(Nests):
             a.load(R11, At(RBX, EXTENTS - 8))
             a.multiply(R11, At(RBX, at - 8))
             a.compare(R11, step)
-            a.jump_if("other", "fold new")
+            a.jump_if("other", "fold apart")
         a.multiply(RAX, At(RBX, EXTENTS - 8))
         a.store(At(RBX, EXTENTS - 8), RAX)
         a.jump("fold next")
+        a.label("fold apart")
+        a.test(R10)
+        a.jump_if("equal", "fold new")
+        a.compare_number(At(RSP, INTO), 0)          # rows, and rows of these, which NumPy may take at once
+        a.jump_if("equal", "nest not")
         a.label("fold new")
         for at, given in ((EXTENTS, RAX), (FIRST, RCX), (INTO, RDX)):
             a.store(At(RBX, at), given)
@@ -302,8 +329,15 @@ class Folds(Nests):
     def result(self) -> None:
         """The result, filled with what the fold begins with, is the first operand, too."""
         a = self.asm
+        a.compare_number(At(RSP, INTO), 0)
+        a.jump_if("other", "fold ordered")
+        a.compare_number(R14, LONGEST)
+        a.jump_if("above", "nest not")
+        a.label("fold ordered")
         a.store(DIMENSIONS, R13)
         a.zero(RAX)
+        a.test(R13)
+        a.jump_if("equal", "fold shaped")
         a.label("fold shape")
         a.copy(RCX, R13)
         a.times_word(RCX)
@@ -316,6 +350,7 @@ class Folds(Nests):
         a.add(RAX, 1)
         a.count_down(R13)
         a.jump_if("other", "fold shape")
+        a.label("fold shaped")
         a.zero(R8)
         a.label("fold turn")                        # the array is the second operand
         a.copy(R9, RSP)
@@ -327,6 +362,8 @@ class Folds(Nests):
         a.add(R8, 8)
         a.compare(R8, R12)
         a.jump_if("other", "fold turn")
+        a.compare_number(At(RSP, INTO), 0)
+        a.jump_if("equal", "fold along")
         self.longest("fold", kept=True)
         self.made()
 
