@@ -40,7 +40,7 @@ class Scalars(NamedTuple):
     """The prefix of instructions on one of them, and on all of a vector."""
     packed: bytes
     fill: bytes
-    """Fills the first vector with its first number."""
+    """The instruction of `fill_vector`."""
 
 
 class Assembler:
@@ -172,10 +172,18 @@ class Assembler:
         """An instruction on two vectors of the first eight."""
         self.code += prefix + bytes((0x0F, opcode, 0xC0 | to << 3 | other))
 
-    def in_memory(self, opcode: int, prefix: bytes, register: int, at: At) -> None:
-        """An instruction on a vector and memory that need not be aligned."""
+    def load_vector(self, prefix: bytes, to: int, at: At) -> None:
+        """From memory that need not be aligned."""
         self.code += prefix
-        self._with(bytes((0x0F, opcode)), register, at, wide=False)
+        self._with(b"\x0f\x10", to, at, wide=False)
+
+    def store_vector(self, at: At, vector: int, prefix: bytes) -> None:
+        self.code += prefix
+        self._with(b"\x0f\x11", vector, at, wide=False)
+
+    def fill_vector(self, of: Scalars) -> None:
+        """The first vector with its first number."""
+        self.code += of.fill
 
     # ------------------------------------------------------------------------ comparisons
 

@@ -197,8 +197,8 @@ class Folds(Nests):
         a.compare_number(RAX, AXES - 1)
         a.jump_if("above", "nest not")
         a.zero(RAX)
-        for place in TURNED, LAST:
-            a.store(place, RAX)
+        for word in TURNED, LAST:
+            a.store(word, RAX)
         self.compare(R14, self.known.none, RCX)
         a.jump_if("other", "fold some")
         a.constant(RAX, 1)

@@ -21,6 +21,9 @@ TYPES = {
 """Type -> its instructions; the last one fills the first vector with its first element."""
 ROWS = tuple(product(OPCODES, TYPES))
 VECTOR = 16
+"""Bytes."""
+COPY = 0x28
+"""The opcode for whole vectors."""
 
 
 def rows_of(ufunc: str, char: str) -> str:
@@ -52,9 +55,9 @@ class ShortRows(Writer):
         self._pass(name, opcode, of, (R9, R10))
         for place, one, row in (("first", R9, R10), ("second", R10, R9)):
             a.label(f"{name} {place} one")
-            a.in_memory(0x10, of.single, 0, At(one))
-            a.code += of.fill
-            a.vector(0x28, b"", 2, 0)
+            a.load_vector(of.single, 0, At(one))
+            a.fill_vector(of)
+            a.vector(COPY, b"", 2, 0)
             self._pass(f"{name} {place}", opcode, of, (row,), one is R9)
 
     def _pass(self, name: str, opcode: int, of: Scalars, rows: tuple[int, ...], turned: bool = True) -> None:
@@ -65,16 +68,16 @@ class ShortRows(Writer):
             a.label(f"{label} next")
             a.add(R8, -elements)
             a.jump_if("negative", f"{label} done")
-            a.in_memory(0x10, prefix, 0, At(rows[0]))
+            a.load_vector(prefix, 0, At(rows[0]))
             if len(rows) > 1:
-                a.in_memory(0x10, prefix, 1, At(rows[1]))
+                a.load_vector(prefix, 1, At(rows[1]))
             else:
-                a.vector(0x28, b"", 1, 2)
+                a.vector(COPY, b"", 1, 2)
                 if turned:
-                    a.vector(0x28, b"", 1, 0)
-                    a.vector(0x28, b"", 0, 2)
+                    a.vector(COPY, b"", 1, 0)
+                    a.vector(COPY, b"", 0, 2)
             a.vector(opcode, prefix, 0, 1)
-            a.in_memory(0x11, prefix, 0, At(R11))
+            a.store_vector(At(R11), 0, prefix)
             for register in (*rows, R11):
                 a.add(register, elements * of.size)
             a.jump(f"{label} next")
