@@ -45,7 +45,8 @@ NIN, NOUT = 16, 20
 TYPE_FLAGS, TUPLES = 168, 1 << 26
 """Of a type: its flags, and the one of tuples and named tuples (Py_TPFLAGS_TUPLE_SUBCLASS)."""
 NUMBERS, SEQUENCE, MAPPING, CALL, COMPARISON, ITERATOR, FINALIZE = 96, 104, 112, 128, 200, 216, 392
-"""Of a type: three tables of slots, and four slots."""
+END, ALLOCATE = 48, 304
+"""Of a type: three tables of slots, and six slots."""
 
 _MEMBER, _OFFSET = 40, 16
 """Of the descriptor of an attribute in ``__slots__``: what describes it, and of that, where it is."""

@@ -68,9 +68,9 @@ from lazyarr.slots.nests import (
     Nests,
 )  # fmt: skip
 from lazyarr.slots.routines import Known
+from lazyarr.slots.tables import FOLDS
+from lazyarr.slots.words import fold_of
 
-FOLDS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
-"""Methods and functions -> the ufunc."""
 START: dict[str, tuple[float, int]] = {
     "add": (0.0, 0), "multiply": (1.0, 1),
     "maximum": (-numpy.inf, -(1 << 63)), "minimum": (numpy.inf, (1 << 63) - 1),
@@ -82,11 +82,6 @@ LONGEST = 8192
 """Elements, where rows are folded: some versions of NumPy cut them where a buffer ends."""
 FOLDED = LEFT
 """Which axes are folded, in words; these are free until rows are run along."""
-
-
-def fold_of(name: str) -> str:
-    """The label of a function."""
-    return f"fold {name}"
 
 
 def _bits(char: str, ufunc: str) -> int:

@@ -28,11 +28,11 @@ from lazyarr.fastcalls import fastcall
 from lazyarr.namespace import ADAPTED, MADE, Function, offered_as
 from lazyarr.resting import COLLECTING
 from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
-from lazyarr.slots.folds import FOLDS, fold_of
 from lazyarr.slots.tables import (
     ALONE,
     COPIERS,
     DRAWS,
+    FOLDS,
     LARGEST,
     METHODS,
     OF_NOTHING,
@@ -51,7 +51,7 @@ from lazyarr.slots.tables import (
     WRITING_METHODS,
 )
 from lazyarr.slots.template import template
-from lazyarr.slots.words import addresses, before, entry_of, method_of, places, record_of
+from lazyarr.slots.words import addresses, before, entry_of, fold_of, method_of, places, record_of
 from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
 

@@ -44,9 +44,8 @@ from lazyarr.slot_words import (
 )  # fmt: skip
 from lazyarr.slots import has_room
 from lazyarr.slots.descriptors import KEPT
-from lazyarr.slots.elided import OF_ONE
 from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
-from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_PROPERTY, ROW, SLOTS
+from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_ONE, OF_PROPERTY, ROW, SLOTS, SPARES
 from lazyarr.stack_operands import OPERATORS, hear_operator, variables_at
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
@@ -80,11 +79,16 @@ def record_of(name: str) -> str:
     return f"record of {name}"
 
 
+def fold_of(name: str) -> str:
+    """The label of what is called in the place of a function or method that folds."""
+    return f"fold {name}"
+
+
 def places() -> dict[str, int]:
     """Where objects have their fields, and limits: the fields of `routines.Known` that are numbers."""
     of, of_value, of_buffer = vars(ndarray), vars(Expr), vars(Buffer)
     return {
-        **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window")},
+        **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window", "twin")},
         **{name: fields.offset_of(of_value[name]) for name in ("op", "buf", "readers", "home", "nbytes")},
         "value": fields.offset_of(vars(Storage)["value"]),
         **{name: fields.offset_of(of_buffer[name]) for name in ("address", "memory", "orphan", "bridge")},
@@ -138,6 +142,7 @@ def addresses() -> dict[str, int]:
         "operators": _word(OPERATORS),
         "native": _by_number("bBhHiIlLqQfdFD"),
         "room": _word((ctypes.c_double * (ROOM // 8))()),
+        "spares": _word((ctypes.c_ssize_t * (1 + SPARES))()),
         "windows": _word((ctypes.c_ssize_t * (AXES * EACH))()), **tables(KEPT),
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),

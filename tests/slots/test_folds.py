@@ -11,8 +11,8 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.slots.folds import FOLDS
 from lazyarr.slots.nests import AXES
+from lazyarr.slots.tables import FOLDS
 from tests.slots.operands import ONLY_HERE, python_calls
 from tests.slots.test_loops import outcome
 from tests.slots.test_nests import both

@@ -9,9 +9,8 @@ import pytest
 
 from lazyarr.slots import writing
 from lazyarr.slots.assembler import R12, RAX, RBP, RBX, RCX, RDI, RSP, At
-from lazyarr.slots.folds import FOLDS, fold_of
-from lazyarr.slots.tables import ATTRIBUTES, METHODS, OTHER_METHODS, QUICK, SLOTS, UFUNC_METHODS
-from lazyarr.slots.words import entry_of, method_of, places
+from lazyarr.slots.tables import ATTRIBUTES, FOLDS, METHODS, OTHER_METHODS, QUICK, SLOTS, UFUNC_METHODS
+from lazyarr.slots.words import entry_of, fold_of, method_of, places
 from tests.slots.operands import ONLY_HERE
 from tests.slots.stack import CALLERS, Followed, Recorded
 
