@@ -1,4 +1,4 @@
-"""Sums, products and extrema of small arrays, in machine code.
+"""Sums, products, means and extrema of small arrays, in machine code.
 
 In:  NumPy's function or method, and what it is called with.   Out: its answer: from a loop, row by row
 (`nests`), where one array of numbers of full length is folded, along all axes or some, and nothing else is
@@ -21,6 +21,7 @@ from lazyarr.object_fields import (
     DIMS,
     DTYPE,
     FLAGS,
+    FLOATS,
     ITEMS,
     ITEMSIZE,
     LENGTH,
@@ -50,7 +51,19 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.loops import KINDS, LOOP, NUMPYS, RESULT, TURNED, WORDS
+from lazyarr.slots.loops import (
+    ARGS,
+    FUNCTION,
+    GIVEN,
+    KINDS,
+    LOOP,
+    NUMPYS,
+    RESULT,
+    STEPS,
+    TURNED,
+    WORDS,
+    N,
+)  # fmt: skip
 from lazyarr.slots.nests import (
     AXES,
     DIMENSIONS,
@@ -61,6 +74,7 @@ from lazyarr.slots.nests import (
     INTO,
     KEPT,
     LAST,
+    LAST_OTHER,
     LEFT,
     OTHER,
     SHAPE,
@@ -80,6 +94,8 @@ another one here and there, with the same results."""
 CHARS = "f", "d", "l"
 LONGEST = 8192
 """Elements, where rows are folded: some versions of NumPy cut them where a buffer ends."""
+FOLDED_EACH = LAST_OTHER
+"""On the stack: how many elements are in each of the result."""
 FOLDED = LEFT
 """Which axes are folded, in words; these are free until rows are run along."""
 
@@ -97,7 +113,7 @@ class Folds(Nests):
         self.asm, self.known = asm, known
         for name, ufunc in FOLDS.items():
             self.function(name, ufunc)
-        for write in self.asked, self.fold, self.parts, self.result:
+        for write in self.asked, self.divided, self.fold, self.parts, self.result:
             write()
 
     def function(self, name: str, ufunc: str) -> None:
@@ -105,10 +121,14 @@ class Folds(Nests):
         a = self.asm
         a.label(fold_of(name))
         a.constant(R9, word_of(ufunc))
+        if name == "mean":
+            a.constant(R10, word_of("divide"))
+        else:
+            a.zero(R10)
         a.jump("fold asked")
 
     def asked(self) -> None:
-        """r9: the table."""
+        """r9: the table.   r10: that of divisions, if the sum is to be divided by the number of elements."""
         a, given = self.asm, (RDI, RSI, RDX, RCX)
         a.label("fold asked")
         a.load(RAX, At(RSI))
@@ -130,13 +150,30 @@ class Folds(Nests):
         a.compare_number(RAX, 2)
         a.jump_if("other", "fold by NumPy")
         a.label("fold begins")
+        a.test(R10)
+        a.jump_if("equal", "fold of any type")
+        a.load(RAX, At(RSI))                        # NumPy adds up integers as other numbers
+        a.load(RAX, At(RAX, DTYPE))
+        a.load_int(RAX, At(RAX, TYPE_NUMBER))
+        a.place(RAX, At(RAX, -FLOATS))
+        a.compare_number(RAX, 1)
+        a.jump_if("above", "fold by NumPy")
+        a.label("fold of any type")
+        a.push(*given, R10)
+        a.call("fold")
+        a.pop(R10, *reversed(given))
+        a.test(RAX)
+        a.jump_if("equal", "fold by NumPy")
+        a.test(R10)
+        a.jump_if("equal", "fold made")
         a.push(*given)
         a.add(RSP, -8)
-        a.call("fold")
+        a.call("fold divided")
         a.add(RSP, 8)
         a.pop(*reversed(given))
         a.test(RAX)
         a.jump_if("equal", "fold by NumPy")
+        a.label("fold made")
         a.compare_number(At(RAX, NDIM), 0, wide=False)
         a.jump_if("equal", "fold of all")
         a.leave()
@@ -158,8 +195,59 @@ class Folds(Nests):
         a.pop(RBX)
         a.leave()
 
+    def divided(self) -> None:
+        """rax: sums.   r8: how many elements are in each.   r10: the table.   rax: means, in their place; or
+        zero."""
+        a, one = self.asm, HERE
+        a.label("fold divided")
+        a.push(RBX)
+        a.add(RSP, -FRAME - 8)
+        a.copy(RBX, RAX)
+        a.load(RCX, At(RBX, DTYPE))
+        a.load_int(RDX, At(RCX, TYPE_NUMBER))
+        a.constant(RAX, ENTRY)
+        a.multiply(RDX, RAX)
+        a.increase(RDX, R10)
+        a.store(LOOP, RDX)
+        a.copy(RAX, R8)
+        a.to_double(one)
+        a.load(RCX, At(RCX, ITEMSIZE))
+        a.compare_number(RCX, 8)
+        a.jump_if("equal", "fold counted")
+        a.to_single(one)
+        a.label("fold counted")
+        a.store(At(RSP, STEPS), RCX)
+        a.store(At(RSP, STEPS + 16), RCX)
+        a.zero(RAX)
+        a.store(At(RSP, STEPS + 8), RAX)
+        a.load(RAX, At(RBX, DATA))
+        a.store(At(RSP, ARGS), RAX)
+        a.store(At(RSP, ARGS + 16), RAX)
+        a.place(RAX, one)
+        a.store(At(RSP, ARGS + 8), RAX)
+        a.copy(RDI, RBX)
+        a.call("size")
+        a.store(At(RSP, N), RAX)
+        a.load(RAX, LOOP)
+        a.load(RCX, At(RAX, GIVEN))
+        for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):
+            a.place(register, At(RSP, at))
+        a.load(RAX, At(RAX, FUNCTION))
+        a.call_at(RAX)
+        self.checked("fold divided badly")
+        a.copy(RAX, RBX)
+        a.label("fold divided leave")
+        a.add(RSP, FRAME + 8)
+        a.pop(RBX)
+        a.leave()
+        a.label("fold divided badly")
+        self.on("Py_DecRef", RBX)
+        a.zero(RAX)
+        a.jump("fold divided leave")
+
     def fold(self) -> None:
-        """rsi: an array.   r8: an axis, several, or None.   r9: the table.   rax: the result, or zero.
+        """rsi: an array.   r8: an axis, several, or None.   r9: the table.   rax: the result, or zero; r8:
+        how many elements are in each of it.
 
         The frame is the one of `nests` in that of `loops`, which end it."""
         a = self.asm
@@ -252,6 +340,7 @@ class Folds(Nests):
         a.zero(R12)
         a.zero(R13)
         a.constant(R14, 1)
+        a.store(FOLDED_EACH, R14)
         a.copy(RAX, RBP)
         a.times_word(RAX)
         for pointer in RDI, RSI:
@@ -273,7 +362,12 @@ class Folds(Nests):
         a.jump_if("above", "nest not")
         a.zero(RDX)
         a.test(R10)
-        a.jump_if("other", "fold step")
+        a.jump_if("equal", "fold kept")
+        a.load(R11, FOLDED_EACH)
+        a.multiply(R11, RAX)
+        a.store(FOLDED_EACH, R11)
+        a.jump("fold step")
+        a.label("fold kept")
         a.load(RDX, STEP)
         a.copy(R11, RDX)
         a.multiply(R11, RAX)

@@ -99,7 +99,7 @@ def attach(writes: bool) -> bool:
         if _draws(x):
             first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
         others = _row_of(x, shapes), _row_of(x, special)
-        numpys = _folding(at, x) if x in (numpy.sum, numpy.prod, numpy.max, numpy.min) else x
+        numpys = _folding(at, x) if x in _FOLDING else x
         made.record = words(numpys, made.__wrapped__, first, read, flags, largest, *others)
 
     MADE.append(hear)
@@ -108,6 +108,9 @@ def attach(writes: bool) -> bool:
             hear(made, x)
     through_slots(lambda call: offered_as(call, call))
     return True
+
+
+_FOLDING = [getattr(numpy, name) for name in FOLDS]
 
 
 def _folding(at: Mapping[str, int], numpys: Any) -> Any:

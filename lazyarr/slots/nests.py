@@ -373,6 +373,7 @@ class Nests(Errors):
         a.label("nest done")
         self.checked("nest raised")
         a.copy(RAX, RBX)
+        a.load(R8, LAST_OTHER)                      # what folds have counted
         a.label("nest leave")
         a.add(RSP, FRAME)
         a.pop(*reversed(KEPT))

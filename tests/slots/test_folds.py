@@ -49,7 +49,7 @@ def test_programs_by_chance(char: str, seed: int) -> None:
         if rng.random() < 0.5:
             axes = axes[0] - a.ndim * (rng.random() < 0.3)
         for name in FOLDS:
-            if char not in "FD" or name in ("sum", "prod"):
+            if char not in "FD" or name not in ("max", "min"):
                 same(x, a, name)
                 same(x, a, name, axis=axes)
                 same(x, a, name, axes)
