@@ -53,6 +53,7 @@ from lazyarr.slots.assembler import (
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 from lazyarr.slots.loops import (
     ARGS,
+    CAST,
     FUNCTION,
     GIVEN,
     KINDS,
@@ -254,6 +255,8 @@ class Folds(Nests):
         a.label("fold")
         a.push(R15)
         a.add(RSP, -WORDS)
+        a.zero(RAX)
+        a.store(CAST, RAX)
         a.push(*KEPT)
         a.add(RSP, -FRAME)
         a.load(R15, At(RSI))

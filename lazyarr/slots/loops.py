@@ -79,9 +79,9 @@ WORDS = 128
 ARGS, N, STEPS = 16, 40, 48
 """Where it has the addresses of operands and result, the number of elements, and the steps.  (Before: two
 arguments of a function that makes arrays.)"""
-LOOP, SCALAR, STATUS, SECOND, TURNED, OTHER = (At(RSP, 72 + 8 * k) for k in range(6))
+LOOP, SCALAR, STATUS, SECOND, TURNED, OTHER, CAST = (At(RSP, 72 + 8 * k) for k in range(7))
 """The row of the table; a scalar's value; the CPU's status; the second array, or 0; where the first one is
-among the operands, in bytes; the object that is no array."""
+among the operands, in bytes; the object that is no array; an array that one of them was cast to, or 0."""
 NUMPYS, FUNCTION, GIVEN, RESULT, OF, KINDS = (8 * k for k in range(6))
 """Of a row: the type's descriptor, the loop, its last argument, the result's descriptor, the class of
 scalars, and kinds."""
@@ -391,6 +391,14 @@ class Loops(Errors):
         a.label(f"{body} loop not")
         a.zero(RAX)
         a.label(f"{body} loop leave")
+        if body == "binary":
+            a.load(RDI, CAST)
+            a.test(RDI)
+            a.jump_if("equal", "binary loop done")
+            a.store(LOOP, RAX)
+            self.on("Py_DecRef", RDI)
+            a.load(RAX, LOOP)
+            a.label("binary loop done")
         a.add(RSP, WORDS)
         a.pop(R15)
         a.leave()
@@ -401,6 +409,8 @@ class Loops(Errors):
         leave = f"{body} loop not"
         a.add(RSP, -WORDS)
         a.zero(RDX)                                 # where the array is
+        if body == "binary":
+            a.store(CAST, RDX)
         a.copy(RDI, RBP)
         a.call("plain")
         a.copy(R8, RAX)
@@ -471,7 +481,8 @@ class Loops(Errors):
         a.jump_if("equal", scalar)
         a.load(RAX, At(R15, DTYPE))
         a.compare(At(RDI, DTYPE), RAX)
-        a.jump_if("other", leave)
+        a.jump_if("other", f"{body} loop types" if body == "binary" else leave)
+        a.label(f"{body} loop typed")
         a.load_int(RCX, At(R15, NDIM))
         a.load_int(RAX, At(RDI, NDIM))
         a.compare(RAX, RCX)

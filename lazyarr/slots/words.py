@@ -147,6 +147,7 @@ def addresses() -> dict[str, int]:
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),
         "PyArray_CountNonzero": fields.numpys_function(fields.COUNT_NONZERO),
+        "PyArray_CastToType": fields.numpys_function(fields.CAST),
         "PyArray_Scalar": fields.numpys_function(fields.NEW_SCALAR),
         "PyArray_SetBaseObject": fields.numpys_function(fields.SET_BASE),
         **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},

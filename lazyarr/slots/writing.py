@@ -25,6 +25,7 @@ from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
 from lazyarr.slots.loop_tables import table_of, word_of
 from lazyarr.slots.loops import Loops
+from lazyarr.slots.mixed import Mixed
 from lazyarr.slots.nests import Nests
 from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
@@ -42,9 +43,9 @@ from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Loops, Nests, ShortRows, Folds, Products, Bodies, Elided, PartOperators, Elements,
-    Views, Items, Picks, PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts,
-    Attributes, Endings, Spares,
+    Routines, Sizes, Parts, Loops, Mixed, Nests, ShortRows, Folds, Products, Bodies, Elided, PartOperators,
+    Elements, Views, Items, Picks, PartWrites, Gathers, Calls, Asked, Containers, PartCalls, Changes,
+    Shapes, Firsts, Attributes, Endings, Spares,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"
