@@ -11,8 +11,8 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-_FASTCALL = 0x80
-"""METH_FASTCALL, of CPython's method table."""
+_FASTCALL, _KEYWORDS = 0x80, 0x02
+"""METH_FASTCALL and METH_KEYWORDS, of CPython's method table."""
 
 
 class _Method(ctypes.Structure):
@@ -32,9 +32,10 @@ _kept: list[_Method] = []
 forever(_kept)
 
 
-def fastcall(name: str, address: int, first: Any = None) -> Callable[..., Any]:
-    """The function whose code is at an address; what it is given first, if anything."""
-    _kept.append(_Method(name.encode(), address, _FASTCALL, None))
+def fastcall(name: str, address: int, first: Any = None, named: bool = False) -> Callable[..., Any]:
+    """The function whose code is at an address; what it is given first, if anything; does it take names of
+    arguments, in one argument more?"""
+    _kept.append(_Method(name.encode(), address, _FASTCALL | named * _KEYWORDS, None))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     made: Callable[..., Any] = make(ctypes.addressof(_kept[-1]), first, None)

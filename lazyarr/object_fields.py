@@ -102,7 +102,7 @@ def are_known() -> bool:
         and [word(id(held) + VALUE).value for held in [numpy.int64(-7), numpy.longlong(-7)]] == [-7, -7]
         and [word(id(part) + VALUE + 8 * k).value for k in range(3)] == [*map(id, (x, None, held))]
         and _makes_arrays(x)
-        and _counts_truths()
+        and _counts_truths() and _casts()
         and word(id(x) + DTYPE).value == id(x.dtype)
         and all(number(id(numpy.dtype(c)) + TYPE_NUMBER) == numpy.dtype(c).num for c in "bfdgDO")
         and all(word(id(numpy.dtype(c)) + SCALARS).value == id(numpy.dtype(c).type) for c in "bfdgDO")
@@ -117,7 +117,7 @@ def are_known() -> bool:
     )
 
 
-NEW_ARRAY, NEW_SCALAR, SET_BASE, COUNT_NONZERO = 94, 60, 282, 270
+NEW_ARRAY, NEW_SCALAR, SET_BASE, COUNT_NONZERO, CAST = 94, 60, 282, 270, 49
 """In the table of NumPy's C interface: PyArray_NewFromDescr, PyArray_Scalar, PyArray_SetBaseObject,
 PyArray_CountNonzero, which never change places."""
 
@@ -157,6 +157,17 @@ def _counts_truths() -> bool:
     """Does that function count what is True in an array?"""
     count = ctypes.PYFUNCTYPE(ctypes.c_ssize_t, ctypes.py_object)(numpys_function(COUNT_NONZERO))
     return [count(numpy.arange(n) % 3 == 1) for n in (0, 70, 71)] == [0, 23, 24]
+
+
+def _casts() -> bool:
+    """Does that function make an array of another type?"""
+    cast = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_int)(
+        numpys_function(CAST)
+    )
+    double = numpy.dtype("d")
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(double))
+    made = cast(numpy.arange(3), double, 0)
+    return bool(made.dtype is double and made.base is None and (made == numpy.arange(3)).all())
 
 
 def owner_of(lock: Any) -> int:

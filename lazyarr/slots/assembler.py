@@ -32,6 +32,17 @@ class At(NamedTuple):
     offset: int = 0
 
 
+class Scalars(NamedTuple):
+    """Numbers of a type, in vectors."""
+
+    size: int
+    single: bytes
+    """The prefix of instructions on one of them, and on all of a vector."""
+    packed: bytes
+    fill: bytes
+    """The instruction of `fill_vector`."""
+
+
 class Assembler:
     """Code that may begin at any address."""
 
@@ -79,6 +90,10 @@ class Assembler:
 
     def store(self, at: At, register: int) -> None:
         self._with(_MOV, register, at)
+
+    def store_int(self, at: At, register: int) -> None:
+        """32 bits."""
+        self._with(_MOV, register, at, wide=False)
 
     def place(self, to: int, at: At) -> None:
         """The address of a word."""
@@ -157,6 +172,23 @@ class Assembler:
         self._with(b"\x0f\x10", 0, at, wide=False)
         self.code += b"\xf2\x0f\x5a\xc0\xf3"
         self._with(b"\x0f\x11", 0, at, wide=False)
+
+    def vector(self, opcode: int, prefix: bytes, to: int, other: int) -> None:
+        """An instruction on two vectors of the first eight."""
+        self.code += prefix + bytes((0x0F, opcode, 0xC0 | to << 3 | other))
+
+    def load_vector(self, prefix: bytes, to: int, at: At) -> None:
+        """From memory that need not be aligned."""
+        self.code += prefix
+        self._with(b"\x0f\x10", to, at, wide=False)
+
+    def store_vector(self, at: At, vector: int, prefix: bytes) -> None:
+        self.code += prefix
+        self._with(b"\x0f\x11", vector, at, wide=False)
+
+    def fill_vector(self, of: Scalars) -> None:
+        """The first vector with its first number."""
+        self.code += of.fill
 
     # ------------------------------------------------------------------------ comparisons
 

@@ -34,6 +34,7 @@ from lazyarr.slots.tables import (
     COPIERS,
     DRAWS,
     ENTRIES,
+    FOLDS,
     LARGEST,
     METHODS,
     OF_NOTHING,
@@ -53,7 +54,7 @@ from lazyarr.slots.tables import (
 )
 from lazyarr.slots.template import template
 from lazyarr.slots.vectorcalls import call_by, call_through
-from lazyarr.slots.words import addresses, before, entry_of, method_of, places, record_of
+from lazyarr.slots.words import addresses, before, entry_of, fold_of, method_of, places, record_of
 from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
 
@@ -87,6 +88,8 @@ def attach(writes: bool) -> bool:
         setattr(ndarray, name, descriptor)
     for name, descriptor in methods(ufunc, {name: at[method_of(name)] for name in of_ufuncs}):
         setattr(ufunc, name, descriptor)
+    for name in FOLDS:                              # what is called in the place of NumPy's
+        fields.word(known[record_of(name)]).value = id(_folding(at, THEIRS[name]))
     with suppress(ValueError):                      # the program has cleared the list
         gc.callbacks[gc.callbacks.index(COLLECTING.hear)] = fastcall("hear", at["collector"])
     firsts = _by_last_name({at[routine]: names for routine, names in QUICK.items()})
@@ -102,7 +105,8 @@ def attach(writes: bool) -> bool:
         if _draws(x):
             first, flags = argument, OF_NOTHING if x.__name__ in _ALONE else 0
         others = _row_of(x, shapes), _row_of(x, special)
-        made.record = words(x, made.__wrapped__, first, read, flags, largest, *others)
+        numpys = _folding(at, x) if x in _FOLDING else x
+        made.record = words(numpys, made.__wrapped__, first, read, flags, largest, *others)
         call_by(made, _row_of(x, entries) or at["function"])
 
     def hear_ufunc(made: ufunc) -> None:
@@ -117,6 +121,17 @@ def attach(writes: bool) -> bool:
             hear(made, x)
     through_slots(lambda call: offered_as(call, call))
     return True
+
+
+_FOLDING = [getattr(numpy, name) for name in FOLDS]
+
+
+def _folding(at: Mapping[str, int], numpys: Any) -> Any:
+    """What is called in the place of a function or method of NumPy's that folds."""
+    name = numpys.__name__
+    found = fastcall(name, at[fold_of(name)], numpys, named=True)
+    KEPT.append(found)
+    return found
 
 
 _DRAWS, _ALONE = (frozenset(names.split()) for names in (DRAWS, ALONE))

@@ -43,6 +43,8 @@ ROOM = 16 * ASIDE
 """Bytes that they take for it."""
 
 _CHARS = "?bBhHiIlLqQfd FD"
+DOUBLES = _CHARS.index("d")
+"""The type number of double precision."""
 TYPES = len(_CHARS)
 """Type numbers that have rows: bool, integers, single and double precision, complex numbers of both.  (That
 of the long double in between is empty.)"""

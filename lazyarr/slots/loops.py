@@ -78,9 +78,9 @@ WORDS = 128
 ARGS, N, STEPS = 16, 40, 48
 """Where it has the addresses of operands and result, the number of elements, and the steps.  (Before: two
 arguments of a function that makes arrays.)"""
-LOOP, SCALAR, STATUS, SECOND, TURNED, OTHER = (At(RSP, 72 + 8 * k) for k in range(6))
+LOOP, SCALAR, STATUS, SECOND, TURNED, OTHER, CAST = (At(RSP, 72 + 8 * k) for k in range(7))
 """The row of the table; a scalar's value; the CPU's status; the second array, or 0; where the first one is
-among the operands, in bytes; the object that is no array."""
+among the operands, in bytes; the object that is no array; an array that one of them was cast to, or 0."""
 NUMPYS, FUNCTION, GIVEN, RESULT, OF, KINDS = (8 * k for k in range(6))
 """Of a row: the type's descriptor, the loop, its last argument, the result's descriptor, the class of
 scalars, and kinds."""
@@ -111,6 +111,26 @@ class Errors(Framed):
         a.store(STATUS, RAX)
         a.clear_status(STATUS)
         a.label(f"{body} ready")
+
+    def quiet(self, body: str) -> None:
+        """No errors are left from before, where they count."""
+        a = self.asm
+        a.load(RAX, LOOP)
+        a.load(RAX, At(RAX, KINDS))
+        a.keep(RAX, FLAGGED)
+        a.jump_if("equal", f"{body} loop quiet")
+        self.without_errors(f"{body} loop")
+        a.label(f"{body} loop quiet")
+
+    def checked(self, leave: str) -> None:
+        """On to a label, if the loop met an error."""
+        a, label = self.asm, f"checked {len(self.asm.code)}"
+        a.load(RAX, LOOP)
+        a.load(RAX, At(RAX, KINDS))
+        a.keep(RAX, FLAGGED)
+        a.jump_if("equal", label)
+        self.unless_errors(leave)
+        a.label(label)
 
 
 class Loops(Errors):
@@ -190,7 +210,7 @@ class Loops(Errors):
         a.load(RCX, At(RCX, ITEMSIZE))
         a.load(RDX, At(R15, DATA))
         self._run()
-        self._checked("binary loop raised")
+        self.checked("binary loop raised")
         self._end("binary")
 
     def unary(self) -> None:
@@ -238,13 +258,13 @@ class Loops(Errors):
         a.zero(RAX)
         a.store(TURNED, RAX)
         self._row("lone")
-        self._quiet("lone")
+        self.quiet("lone")
         self._new("lone")
         a.load(RCX, At(R15, DTYPE))
         a.load(RCX, At(RCX, ITEMSIZE))
         a.load(RDX, At(R15, DATA))
         self._run(8)
-        self._checked("lone loop raised")
+        self.checked("lone loop raised")
         self._end("lone")
 
     def in_place(self) -> None:
@@ -282,7 +302,7 @@ class Loops(Errors):
         a.load(RCX, At(RCX, ITEMSIZE))
         a.constant(RDX, k.room)
         self._run()
-        self._checked("in_place loop not")
+        self.checked("in_place loop not")
         a.constant(RSI, k.room)
         a.load(RDI, At(R15, DATA))
         a.load(RDX, At(RSP, N))
@@ -370,6 +390,14 @@ class Loops(Errors):
         a.label(f"{body} loop not")
         a.zero(RAX)
         a.label(f"{body} loop leave")
+        if body == "binary":
+            a.load(RDI, CAST)
+            a.test(RDI)
+            a.jump_if("equal", "binary loop done")
+            a.store(LOOP, RAX)
+            self.on("Py_DecRef", RDI)
+            a.load(RAX, LOOP)
+            a.label("binary loop done")
         a.add(RSP, WORDS)
         a.pop(R15)
         a.leave()
@@ -380,6 +408,8 @@ class Loops(Errors):
         leave = f"{body} loop not"
         a.add(RSP, -WORDS)
         a.zero(RDX)                                 # where the array is
+        if body == "binary":
+            a.store(CAST, RDX)
         a.copy(RDI, RBP)
         a.call("plain")
         a.copy(R8, RAX)
@@ -419,8 +449,9 @@ class Loops(Errors):
         a.store(LOOP, RAX)
         a.copy(RDI, R15)
         a.call("step")
-        a.test(RAX)
-        a.jump_if("equal", leave)
+        if body != "binary":
+            a.test(RAX)
+            a.jump_if("equal", leave)
         a.load(RCX, TURNED)
         a.increase(RCX, RSP)
         a.store(At(RCX, STEPS), RAX)
@@ -428,38 +459,48 @@ class Loops(Errors):
         a.store(At(RCX, ARGS), RAX)
         a.call("size")
         a.store(At(RSP, N), RAX)
+        if body != "binary":
+            self._few(ASIDE if body == "in_place" else MOST, leave)
+
+    def _few(self, most: int, leave: str) -> None:
+        """rax: elements.   On to a label if there are none, or more than so many."""
+        a = self.asm
         a.add(RAX, -1)
-        a.compare_number(RAX, min(ASIDE if body == "in_place" else MOST, max(self.known.eager, 1)) - 1)
+        a.compare_number(RAX, min(most, max(self.known.eager, 1)) - 1)
         a.jump_if("above", leave)
 
     def _second(self, body: str) -> None:
         """The other operand, an array or a scalar, is noted."""
         a, k = self.asm, self.known
         leave, scalar, placed = (f"{body} loop {name}" for name in ("not", "scalar", "placed"))
-        self._quiet(body)
+        apart = f"{body} loop nest" if body == "binary" else leave
+        self.quiet(body)
         a.load(RDI, SECOND)
         a.test(RDI)
         a.jump_if("equal", scalar)
         a.load(RAX, At(R15, DTYPE))
         a.compare(At(RDI, DTYPE), RAX)
-        a.jump_if("other", leave)
+        a.jump_if("other", f"{body} loop types" if body == "binary" else leave)
+        a.label(f"{body} loop typed")
         a.load_int(RCX, At(R15, NDIM))
         a.load_int(RAX, At(RDI, NDIM))
         a.compare(RAX, RCX)
-        a.jump_if("other", leave)
+        a.jump_if("other", apart)
+        a.test(RCX)
+        a.jump_if("equal", leave)
         a.load(R8, At(R15, DIMS))
         a.load(RDX, At(RDI, DIMS))
         a.label(f"{body} loop axis")
         a.load(RAX, At(R8))
         a.compare(At(RDX), RAX)
-        a.jump_if("other", leave)
+        a.jump_if("other", apart)
         a.add(R8, 8)
         a.add(RDX, 8)
         a.count_down(RCX)
         a.jump_if("other", f"{body} loop axis")
         a.call("step")
         a.test(RAX)
-        a.jump_if("equal", leave)
+        a.jump_if("equal", apart)
         a.store(At(RSP, STEPS + 8), RAX)
         a.load(RAX, At(RDI, DATA))
         a.store(At(RSP, ARGS + 8), RAX)
@@ -518,16 +559,13 @@ class Loops(Errors):
         a.zero(RAX)
         a.store(At(RCX, STEPS), RAX)
         a.label(placed)
-
-    def _quiet(self, body: str) -> None:
-        """No errors are left from before, where they count."""
-        a = self.asm
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", f"{body} loop quiet")
-        self.without_errors(f"{body} loop")
-        a.label(f"{body} loop quiet")
+        if body == "binary":
+            a.load(RCX, TURNED)
+            a.increase(RCX, RSP)
+            a.compare_number(At(RCX, STEPS), 0)
+            a.jump_if("equal", apart)
+            a.load(RAX, At(RSP, N))
+            self._few(MOST, leave)
 
     def _run(self, behind: int = 16) -> None:
         """The loop; rcx, rdx: the result's step and its address, whose place is behind the operands'."""
@@ -540,16 +578,6 @@ class Loops(Errors):
             a.place(register, At(RSP, at))
         a.load(RAX, At(RAX, FUNCTION))
         a.call_at(RAX)
-
-    def _checked(self, leave: str) -> None:
-        """On to a label, if the loop met an error."""
-        a, label = self.asm, f"checked {len(self.asm.code)}"
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", label)
-        self.unless_errors(leave)
-        a.label(label)
 
     # ----------------------------------------------------------------------------- routines
 

@@ -270,6 +270,8 @@ LARGEST = {
 }  # fmt: skip
 """What folds, or is a stencil -> up to so many times the usual size it is NumPy's at the call; and what
 always is, where its arrays exist, or looks at few of their elements."""
+FOLDS = {"sum": "add", "mean": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+"""Methods and functions that code of ours computes (`folds`) -> the ufunc."""
 COPIERS = {"argmax", "argmin", "bincount", "convolve", "correlate", "interp"}
 """Read, but from a copy if they must not write."""
 ATTRIBUTES = {

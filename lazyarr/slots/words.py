@@ -91,6 +91,11 @@ def record_of(name: str) -> str:
     return f"record of {name}"
 
 
+def fold_of(name: str) -> str:
+    """The label of what is called in the place of a function or method that folds."""
+    return f"fold {name}"
+
+
 def places() -> dict[str, int]:
     """Where objects have their fields, and limits: the fields of `routines.Known` that are numbers."""
     of, of_value, of_buffer = vars(ndarray), vars(Expr), vars(Buffer)
@@ -131,6 +136,7 @@ def addresses() -> dict[str, int]:
         "blocks": Block, "ledger": LEDGER, "collecting": COLLECTING, "owed": OWED, "warm": WARM, "zero": 0,
         "bring back": COLLECTING.bring_back, "allocator": _allocator, "free": "_free", "options": current,
         "cache bytes": "buffer_cache_bytes", "outs": ("out",), "masked": ("out", "where"),
+        "axis": sys.intern("axis"),
         **{f"ufunc {name}": getattr(numpy, name) for name in (*UFUNCS, *LONE, *OF_ONE.values())},
         **_operators(),
     }  # fmt: skip
@@ -155,6 +161,7 @@ def addresses() -> dict[str, int]:
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),
         "PyArray_CountNonzero": fields.numpys_function(fields.COUNT_NONZERO),
+        "PyArray_CastToType": fields.numpys_function(fields.CAST),
         "PyArray_Scalar": fields.numpys_function(fields.NEW_SCALAR),
         "PyArray_SetBaseObject": fields.numpys_function(fields.SET_BASE),
         **{name: fields.slot_of(property, number) or 0 for name, number in OF_PROPERTY.items()},

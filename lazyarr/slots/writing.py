@@ -20,12 +20,15 @@ from lazyarr.slots.elements import Elements
 from lazyarr.slots.elided import Elided
 from lazyarr.slots.endings import Endings
 from lazyarr.slots.firsts import Firsts
+from lazyarr.slots.folds import Folds
 from lazyarr.slots.fresh import Fresh
 from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
 from lazyarr.slots.listed import Listed
 from lazyarr.slots.loop_tables import table_of, word_of
 from lazyarr.slots.loops import Loops
+from lazyarr.slots.mixed import Mixed
+from lazyarr.slots.nests import Nests
 from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
@@ -34,6 +37,7 @@ from lazyarr.slots.products import Products
 from lazyarr.slots.reshaping import Reshaping
 from lazyarr.slots.routines import Known, Routines
 from lazyarr.slots.shapes import Shapes
+from lazyarr.slots.short_rows import ShortRows
 from lazyarr.slots.sizes import Sizes
 from lazyarr.slots.spare_views import SpareViews
 from lazyarr.slots.spares import Spares
@@ -43,9 +47,9 @@ from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
 
 WRITERS = (
-    Routines, Sizes, Parts, Loops, Products, Bodies, Elided, PartOperators, Elements, Views, Items, Picks,
-    PartWrites, Listed, Gathers, Calls, Asked, Containers, PartCalls, Changes, Shapes, Firsts, Attributes,
-    Endings, Spares, SpareViews, Reshaping, Fresh,
+    Routines, Sizes, Parts, Loops, Mixed, Nests, ShortRows, Folds, Products, Bodies, Elided, PartOperators,
+    Elements, Views, Items, Picks, PartWrites, Listed, Gathers, Calls, Asked, Containers, PartCalls, Changes,
+    Shapes, Firsts, Attributes, Endings, Spares, SpareViews, Reshaping, Fresh,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"

@@ -9,16 +9,16 @@ import pytest
 
 from lazyarr.slots import writing
 from lazyarr.slots.assembler import R12, RAX, RBP, RBX, RCX, RDI, RSP, At
-from lazyarr.slots.tables import ATTRIBUTES, METHODS, OTHER_METHODS, QUICK, SLOTS, UFUNC_METHODS
+from lazyarr.slots.tables import ATTRIBUTES, FOLDS, METHODS, OTHER_METHODS, QUICK, SLOTS, UFUNC_METHODS
 from lazyarr.slots.tables import ENTRIES as BODIES
-from lazyarr.slots.words import entry_of, method_of, places
+from lazyarr.slots.words import entry_of, fold_of, method_of, places
 from tests.slots.operands import ONLY_HERE
 from tests.slots.stack import CALLERS, Followed, Recorded
 
 METHOD_NAMES = [*METHODS.split(), *OTHER_METHODS, *UFUNC_METHODS.split()]
 ENTRIES = [
     *[entry_of(number) for number in range(len(SLOTS))], *map(method_of, METHOD_NAMES), *QUICK, *ATTRIBUTES,
-    "setter", "collector", "of nothing", "argument", "function", "ufunc",
+    *map(fold_of, FOLDS), "setter", "collector", "of nothing", "argument", "function", "ufunc",
     *BODIES,
 ]  # fmt: skip
 """What `install` puts somewhere."""
