@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from lazyarr.calls import Call, Made
-from lazyarr.codegen import rows_shell as shell
+from lazyarr.codegen import rows_words as shell
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_feed import FEED, RANKS_OF
-from lazyarr.codegen.compress_keep import CLOSED, KEEP
-from lazyarr.codegen.compress_ranks import COUNTED, NUMBER, SUMS
+from lazyarr.codegen.feed_words import FEED, RANKS_OF
+from lazyarr.codegen.keep_words import CLOSED, KEEP
+from lazyarr.codegen.ranks_words import COUNTED, NUMBER, SUMS
 from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.expr import Keep
 from lazyarr.fusion.program import Program

@@ -11,6 +11,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from lazyarr.interrupts import holding
+
 
 class Late:
     """A function of a module that may not be imported yet."""
@@ -26,7 +28,8 @@ class Late:
 
     def found(self) -> Any:
         """The function, which is in the place of this from then on."""
-        found = getattr(importlib.import_module(self.module), self.name)
+        with holding():
+            found = getattr(importlib.import_module(self.module), self.name)
         if self.given:                          # it makes the function
             found = found(*self.given)
         if self.space is not None and self.space.get(self.as_name) is self:

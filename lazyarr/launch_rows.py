@@ -19,10 +19,9 @@ from typing import Any, Protocol
 
 import numpy
 
-from lazyarr.codegen import rows_shell as shell
+from lazyarr.codegen import rows_words as shell
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.reduce_kernel import PASSES, lasting
-from lazyarr.codegen.reduce_plan import AHEAD, cut
+from lazyarr.codegen.reduce_plan import AHEAD, PASSES, cut, lasting
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN

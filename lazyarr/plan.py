@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 
 from lazyarr import config
-from lazyarr.codegen.rows_shell import slots
+from lazyarr.codegen.rows_words import slots
 from lazyarr.error_state import buffer_size
 from lazyarr.expr import Expr, Keep
 from lazyarr.flags import Late, Raised

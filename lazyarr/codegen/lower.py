@@ -31,7 +31,8 @@ from lazyarr.codegen.loopir import (
     Store,
     arguments,
 )
-from lazyarr.codegen.native import GATHER, SCATTER, native
+from lazyarr.codegen.native import native
+from lazyarr.codegen.natives import GATHER, SCATTER
 from lazyarr.codegen.stages import LOAD, NATIVE, ONCE, stages_of
 from lazyarr.fusion.parfor import SCAN, Inst, Parfor, result_char
 from lazyarr.ranges import RANGES

@@ -13,7 +13,7 @@ from dataclasses import replace
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.loopir import Blocks, Call, Kernel, Load, Loop, Once, Ref, Stmt, Store
 from lazyarr.codegen.lower import Lowering
-from lazyarr.codegen.native import SCATTER
+from lazyarr.codegen.natives import SCATTER
 from lazyarr.codegen.reduce_body import Body, kernel_of, wanted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import Leaf
