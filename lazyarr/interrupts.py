@@ -21,7 +21,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import signal
+    import signal as signal
 else:
     try:                                # without the enums, which take most of the time
         import _signal as signal

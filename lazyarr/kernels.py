@@ -8,8 +8,8 @@ process, comes from the disk: by the index its text need not be written again.
 from __future__ import annotations
 
 import sys
-import threading
 import time
+from _thread import _local
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -89,7 +89,7 @@ class Kernel(NamedTuple):
     heat: Heat
 
 
-class _Planned(threading.local):
+class _Planned(_local):
     target: Target | None = None
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from lazyarr.calls import Call, Made
@@ -29,7 +28,7 @@ from lazyarr.launch_compress import MOST_COUNTS, Fed, blocks_key, blocks_of, fed
 from lazyarr.launch_keep import RESULT, Keeping, keeping_key
 from lazyarr.launch_rows import Ready, rows_key
 from lazyarr.plan import RowBlocks, Step
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, replace
 from lazyarr.shared_kernels import COMPRESS, KEEPING, ROWS
 from lazyarr.threading.limits import get_num_threads
 

@@ -13,7 +13,6 @@ import math
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from operator import methodcaller
 from typing import Any, Protocol
 
@@ -31,7 +30,7 @@ from lazyarr.hot import ran
 from lazyarr.kernels import Kernel, host
 from lazyarr.launch import Prepared, memory, prepare, put_scalar, work
 from lazyarr.plan import PlacedRing, RowBlocks, RowPart
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.schedule import LINE, duration, squares
 from lazyarr.shared_kernels import ROWS
 from lazyarr.threading.limits import get_num_threads

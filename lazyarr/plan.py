@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
-from dataclasses import field
 from itertools import compress
 from typing import Any
 
@@ -28,7 +27,7 @@ from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Numbers, Tokens
 from lazyarr.fusion.turns import Margin
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.row_rings import Ring
 
 Finding = Sequence[tuple[int, Raised]]

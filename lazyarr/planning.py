@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from lazyarr import config
@@ -39,6 +38,7 @@ from lazyarr.launch_portions import blocks_of
 from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_count, for_shape, kept_of, outline_of, pattern_of
+from lazyarr.records import replace
 from lazyarr.resting import Resting
 from lazyarr.row_blocks import joined
 from lazyarr.row_room import room, sweeps

@@ -11,7 +11,6 @@ stride, and a program's temporaries are contiguous.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from lazyarr.codegen.loopir import (
     PLACE,
@@ -36,6 +35,7 @@ from lazyarr.codegen.natives import GATHER, SCATTER
 from lazyarr.codegen.stages import LOAD, NATIVE, ONCE, stages_of
 from lazyarr.fusion.parfor import SCAN, Inst, Parfor, result_char
 from lazyarr.ranges import RANGES
+from lazyarr.records import replace
 from lazyarr.target import Target
 
 ALWAYS_NATIVE = ("cast", "where")

@@ -9,7 +9,6 @@ all programs with the same loops, operands and folds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from lazyarr.codegen.emit_status import fpe_bits
 from lazyarr.codegen.folds import refusal
@@ -38,6 +37,7 @@ from lazyarr.codegen.symbols import symbol_of
 from lazyarr.codegen.verify import verify_kernel
 from lazyarr.codegen.verify_folds import verify_folds
 from lazyarr.fusion.parfor import Parfor
+from lazyarr.records import replace
 from lazyarr.target import Target
 
 PLACEHOLDER = "lazyarr_reduction"

@@ -33,7 +33,7 @@ LAYERS = {
     "launch launch_boxes launch_compress launch_feeds launch_keep launch_portions launch_rows lowerings "
     "lowering_text replay replay_blocks schedule sinking values storage cuts lifetimes habits outlook pace "
     "segments resting steps traffic node_places nodes_ir sight_looks sight_rows sight_text swift_sight "
-    "swift_walk walk_ir walk_text worth awaited own_code",
+    "swift_walk walk_ir walk_text walk_words nodes_words recall_words worth awaited own_code",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {
