@@ -13,7 +13,7 @@ import time
 from bisect import bisect_right
 from functools import lru_cache, reduce
 from operator import attrgetter, or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -31,15 +31,10 @@ from lazyarr.fusion.group import TOO_FEW, region_of
 from lazyarr.fusion.partition import Partition
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
+from lazyarr.late import late
 from lazyarr.launch import launch
-from lazyarr.launch_boxes import launch_boxes
-from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally, summed_alone
-from lazyarr.launch_feeds import launch_fed
-from lazyarr.launch_keep import launch_keep
-from lazyarr.launch_portions import Part, Portions
 from lazyarr.launch_rows import launch_rows
 from lazyarr.materialize import run_through_numpy, unplanned
-from lazyarr.outlook import was_fed, was_stored
 from lazyarr.plan import Plan, RowBlocks, Step, Walk, walk
 from lazyarr.planning import Waits, groups_of, plan_if, plan_of, too_few
 from lazyarr.ready import Folded, Met, launched, walk_of
@@ -54,6 +49,20 @@ from lazyarr.target import Target
 from lazyarr.threading.limits import get_num_threads
 from lazyarr.values import LEDGER, is_held
 from lazyarr.worth import Account
+
+if TYPE_CHECKING:
+    from lazyarr.launch_boxes import launch_boxes
+    from lazyarr.launch_compress import Source, launch_kept, launch_pack, launch_tally, summed_alone
+    from lazyarr.launch_feeds import launch_fed
+    from lazyarr.launch_keep import launch_keep
+    from lazyarr.launch_portions import Part, Portions
+    from lazyarr.outlook import was_fed, was_stored
+else:
+    late(
+        globals(), launch_boxes="launch_boxes", launch_feeds="launch_fed", launch_keep="launch_keep",
+        launch_compress="Source launch_kept launch_pack launch_tally summed_alone",
+        launch_portions="Part Portions", outlook="was_fed was_stored",
+    )  # fmt: skip
 
 COMPILED = (*ELEMENTWISE, *FOLDS, Scatter)
 _SERIAL = attrgetter("serial")

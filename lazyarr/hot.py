@@ -12,16 +12,19 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-import threading
+from _thread import RLock
 from collections import deque
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lazyarr import config
 from lazyarr.dispatch import jit
 from lazyarr.forks import hold_at_forks
 from lazyarr.interrupts import hold_signals, release_signals
 from lazyarr.kernels import Kernel, improve
+
+if TYPE_CHECKING:
+    from threading import Thread
 
 GAIN = {False: 0.15, True: 0.03}
 """What tier 2 saves of the time of a kernel, and of one that streams: medians of `asv_bench/tiers.py`."""
@@ -35,11 +38,11 @@ COST = 0.012
 LOADING = 0.2
 """Seconds more where LLVM is not loaded yet."""
 
-_lock = threading.RLock()
+_lock = RLock()
 """Held for moments, by whoever looks at what follows."""
 _queue: deque[tuple[Kernel, dict[str, Any]]] = deque()
 """Kernels that are hot, with the options of the threads that ran them."""
-_thread: list[threading.Thread] = []
+_thread: list[Thread] = []
 """The one that compiles, if there is one."""
 _closing = False
 
@@ -66,7 +69,9 @@ def _ask(kernel: Kernel) -> None:
             kernel.heat.asked = True
             _queue.append((kernel, config.own_options()))
             if not _thread:
-                thread = threading.Thread(target=_work, name="lazyarr-tier-2", daemon=True)
+                from threading import Thread  # here: few processes have one
+
+                thread = Thread(target=_work, name="lazyarr-tier-2", daemon=True)
                 with suppress(RuntimeError):        # no more threads: the next kernel tries again
                     thread.start()
                     _thread.append(thread)

@@ -6,8 +6,8 @@ So while such a step runs in the main thread, where Python runs its handlers, si
 their handlers run when the step is done.  (Blocking signals would not do: the system gives them to
 any other thread, and Python still runs the handler in the main thread.)
 
-In: nothing.   Out: `hold_signals`, `release_signals`; `deliver` for code that can stop at some points;
-`release_after` for functions that C code calls, out of which no exception gets.
+In: nothing.   Out: `hold_signals`, `release_signals`, `holding`; `deliver` for code that can stop at some
+points; `release_after` for functions that C code calls, out of which no exception gets.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from __future__ import annotations
 import sys
 import time
 from _thread import get_ident, interrupt_main, start_new_thread
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import signal
+    import signal as signal
 else:
     try:                                # without the enums, which take most of the time
         import _signal as signal
@@ -116,6 +117,16 @@ def release_signals(held: Held | None) -> None:
         finally:
             if held.came:               # another handler has raised as that began
                 held.run()
+
+
+@contextmanager
+def holding() -> Iterator[None]:
+    """Signals wait in this block, as where modules are imported: handlers find them whole."""
+    held = hold_signals()
+    try:
+        yield
+    finally:
+        release_signals(held)
 
 
 def release_after(held: Held | None, code: CodeType) -> None:

@@ -8,8 +8,8 @@ process, comes from the disk: by the index its text need not be written again.
 from __future__ import annotations
 
 import sys
-import threading
 import time
+from _thread import _local
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 from lazyarr import config, kernel_index
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.folds import refusal
+from lazyarr.codegen.natives import has_emitter, is_native
 from lazyarr.counters import COUNT
 from lazyarr.cpu_features import here
 from lazyarr.dispatch import cache as disk
@@ -27,6 +29,7 @@ from lazyarr.draws import DRAWS
 from lazyarr.dtypes import PLAIN
 from lazyarr.equal_loops import equal
 from lazyarr.fusion.parfor import Parfor
+from lazyarr.interrupts import holding
 from lazyarr.numpy_loops import InnerLoop, inner_loop
 from lazyarr.op_targets import baseline_of, chosen, has, read
 from lazyarr.ops import OPS, SEARCHES, SHARED, WITHIN, called, function, given, row
@@ -86,7 +89,7 @@ class Kernel(NamedTuple):
     heat: Heat
 
 
-class _Planned(threading.local):
+class _Planned(_local):
     target: Target | None = None
 
 
@@ -189,7 +192,8 @@ def _compiled(parfor: Parfor, nontemporal: bool, known: kernel_index.Entry | Non
     """The kernel, its text written and compiled (or found in the cache), and entered into the index.
 
     `known` is what the index has, if that was not enough."""
-    from lazyarr.codegen.pipeline import has_two_texts
+    with holding():
+        from lazyarr.codegen.pipeline import has_two_texts
 
     source, tier = _source(parfor, nontemporal, 2), 2 if config.current.tier == "2" else 1
     own, main = _own(source, 2), None
@@ -313,14 +317,16 @@ def code_of_ours(name: str, sig: str = "") -> Code:
     targets = _statement(name, sig)
     target, opt = _target_of(targets, host(), config.cpu_key()), read(targets).opt
     if name in DRAWS:
-        from lazyarr.codegen.draw_ir import draw_module
+        with holding():
+            from lazyarr.codegen.draw_ir import draw_module
 
         module = draw_module(name, target)
     elif called(name):
         ir, symbol = function(name).code(target)
         return Code(ir, symbol, target, opt)
     else:
-        from lazyarr.codegen.mathlib.functions import module as elementary
+        with holding():
+            from lazyarr.codegen.mathlib.functions import module as elementary
 
         module = elementary(name, sig, target)
     return Code(module.ir, module.symbol, target, opt)
@@ -354,7 +360,8 @@ def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> in
 
 
 def _source(parfor: Parfor, nontemporal: bool, tier: int) -> Source:
-    from lazyarr.codegen.pipeline import compile_parfor
+    with holding():
+        from lazyarr.codegen.pipeline import compile_parfor
 
     checked = config.current.verify
     return compile_parfor(parfor, host(), nontemporal=nontemporal, verify=checked, hot=tier > 1)
@@ -378,19 +385,16 @@ def lowerable(name: str, sig: str) -> bool:
 
 @cache
 def _lowerable(name: str, sig: str, target: Target) -> bool:
-    from lazyarr.codegen.emitters import emitter
-    from lazyarr.codegen.native import native
-
     ins, _, outs = sig.partition("->")
     if any(c not in PLAIN for c in ins + outs):
         return False
     if name == "copy":
-        return ins == outs or emitter("cast", sig, target) is not None
+        return ins == outs or has_emitter("cast", sig, target)
     if called(name):
         return has(row(name).targets, target.name)
     if given(name):
-        return native(name, sig, target) is not None
-    if emitter(name, sig, target) is not None:
+        return is_native(name, sig, target)
+    if has_emitter(name, sig, target):
         return True
     if name not in OPS or not row(name).is_ufunc:
         return False
@@ -414,14 +418,7 @@ def cost(name: str) -> float:
 
 def scannable(name: str, sig: str) -> bool:
     """Can a kernel scan by this op: natively, or by calls of NumPy's own inner loop?"""
-    return _scannable(name, sig, host()) or (called_in_sequence(name, sig) and lowerable(name, sig))
-
-
-@cache
-def _scannable(name: str, sig: str, target: Target) -> bool:
-    from lazyarr.codegen.native import native
-
-    return native(name, sig, target) is not None
+    return is_native(name, sig, host()) or (called_in_sequence(name, sig) and lowerable(name, sig))
 
 
 def foldable(name: str, sig: str) -> bool:
@@ -433,6 +430,4 @@ def foldable(name: str, sig: str) -> bool:
 
 def not_together(parfor: Parfor) -> str | None:
     """Why the folds of a parfor cannot be one kernel, or None."""
-    from lazyarr.codegen.reduce_fold import refusal
-
     return refusal(parfor, host())

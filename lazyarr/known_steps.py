@@ -11,27 +11,25 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lazyarr.calls import Call, Made
-from lazyarr.codegen import rows_shell as shell
+from lazyarr.codegen import rows_words as shell
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_feed import FEED, RANKS_OF
-from lazyarr.codegen.compress_keep import CLOSED, KEEP
-from lazyarr.codegen.compress_ranks import COUNTED, NUMBER, SUMS
-from lazyarr.codegen.reduce_plan import SLOT
-from lazyarr.expr import Keep
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
+from lazyarr.late import late
 from lazyarr.launch import Prepared, program_key, put_scalar, stores_past
-from lazyarr.launch_compress import MOST_COUNTS, Fed, blocks_key, blocks_of, fed_key
-from lazyarr.launch_keep import RESULT, Keeping, keeping_key
 from lazyarr.launch_rows import Ready, rows_key
 from lazyarr.plan import RowBlocks, Step
 from lazyarr.records import NamedTuple, dataclass
-from lazyarr.shared_kernels import COMPRESS, KEEPING, ROWS
+from lazyarr.shared_kernels import ROWS
 from lazyarr.threading.limits import get_num_threads
+
+if TYPE_CHECKING:
+    from lazyarr.known_kept import counted, of_fed, of_keep, of_tally
+else:
+    late(globals(), known_kept="counted of_fed of_keep of_tally")      # (few programs have such launches)
 
 Source = tuple[int, int]
 """A runtime scalar: node and number of the input."""
@@ -199,12 +197,12 @@ def bound_to(step: Step, places: Whereabouts, warm: bool, of_known_length: bool 
     if step.program is None:
         return None
     if step.tallies:
-        return _of_tally(step, step.program, places)
+        return of_tally(step, step.program, places)
     if step.keeps is not None:
-        return _of_keep(step, step.program, step.keeps, places)
+        return of_keep(step, step.program, step.keeps, places)
     if not step.feeds:
         return _of_program(step, step.program, places, warm)
-    found = _of_fed(step, step.program, places, warm)
+    found = of_fed(step, step.program, places, warm)
     return counted(found, step.program.loops.shape[0]) if found is not None and of_known_length else found
 
 
@@ -214,7 +212,7 @@ def _of_program(step: Step, program: Program, places: Whereabouts, warm: bool) -
         return None
     words, scalars = p.words[:], list[tuple[Sequence[int], Source]]()
     for word, given in zip(p.scalars, step.constants, strict=True):
-        _put(words, (word,), places.constant(given), scalars)
+        put(words, (word,), places.constant(given), scalars)
     homes = [places.home(k) for k in step.operands]
     memory = ((Layout.SCRATCH,), p.scratch_bytes), ((p.partials_word,), p.partial_bytes)
     return None if None in homes else Bound(
@@ -232,7 +230,7 @@ def _of_rows(rows: RowBlocks, places: Whereabouts, warm: bool) -> Bound | None:
     words, scalars, addresses = ready.words[:], list[tuple[Sequence[int], Source]](), []
     for part, mine in zip(rows.parts, ready.scalars, strict=True):
         for each, given in zip(mine, part.step.constants, strict=True):
-            _put(words, each, places.constant(given), scalars)
+            put(words, each, places.constant(given), scalars)
     for word, value in ready.addresses:
         home = places.home(value)
         if home is None:
@@ -245,95 +243,7 @@ def _of_rows(rows: RowBlocks, places: Whereabouts, warm: bool) -> Bound | None:
     )  # fmt: skip
 
 
-def _of_tally(step: Step, program: Program, places: Whereabouts) -> Bound | None:
-    """Counting, then adding up: the words for that lie behind the kernel's."""
-    p: Prepared | None = program.launches.get(blocks_key())
-    if p is None:
-        return None
-    words, scalars, behind = p.words[:], list[tuple[Sequence[int], Source]](), len(p.words)
-    for word, given in zip(p.scalars, step.constants, strict=True):
-        _put(words, (word,), places.constant(given), scalars)
-    words.extend([0, blocks := blocks_of(program), 0])
-    assert (COUNTED, NUMBER, SUMS) == (0, 1, 2)
-    homes = [places.home(k) for k in (*step.operands, step.members[-1])]
-    addresses = zip((*p.pointers, behind + SUMS), homes, (*program.offsets, 0), strict=True)
-    memory = ((Layout.SCRATCH,), p.scratch_bytes), ((p.partials_word, behind + COUNTED), SLOT * blocks)
-    return None if None in homes else Bound(
-        words, tuple(addresses), tuple(scalars),        # type: ignore[arg-type]
-        tuple([each for each in memory if each[1]]), p.kernel.address, p.chunks, p.threads,
-        COMPRESS.addresses()[RANKS_OF], 1, ((Layout.FLAGS, p.kernel.flags),), (p.kernel,), p.kernel.ops, p,
-        combine_at=8 * behind,
-    )  # fmt: skip
-
-
-def _of_keep(step: Step, program: Program, op: Keep, places: Whereabouts) -> Bound | None:
-    k: Keeping | None = program.launches.get(keeping_key(op))
-    if k is None:
-        return None
-    words, scalars = k.words[:], list[tuple[Sequence[int], Source]]()
-    for word, given in zip(k.own.scalars, step.constants, strict=True):
-        _put(words, (word,), places.constant(given), scalars)
-    addresses = [(word, places.home(step.operands[at]), program.offsets[at]) for word, at in k.own.operands]
-    addresses.append((RESULT, places.home(step.members[-1]), 0))
-    if None in [home for _, home, _ in addresses]:
-        return None
-    flags, *also = k.raised
-    entries, kernel = KEEPING.addresses(), k.pack.kernel
-    return Bound(
-        words, tuple(addresses), tuple(scalars), k.memory, entries[KEEP], k.chunks, k.threads,     # type: ignore[arg-type]
-        entries[CLOSED], 1, (flags,), (kernel,), kernel.ops, k, k.inside, 0, tuple(also),
-    )  # fmt: skip
-
-
-def _of_fed(step: Step, program: Program, places: Whereabouts, warm: bool) -> Bound | None:
-    """What is fed with kept elements, for any number of them."""
-    steps = step, *[source for _, source in step.feeds]
-    packed = [(k, source.program) for k, source in step.feeds if source.program is not None]
-    fed: Fed | None = program.launches.get(fed_key(packed, warm))
-    if fed is None:
-        return None
-    addresses: list[tuple[int, Any, int]] = []
-    scalars, constants = list[tuple[Sequence[int], Source]](), []
-    for own, each in zip(fed.own, steps, strict=True):
-        assert each.program is not None
-        for word, k in own.operands:
-            addresses.append((word, places.home(each.operands[k]), each.program.offsets[k]))
-        for word, given in zip(own.scalars, map(places.constant, each.constants), strict=True):
-            if given.__class__ is tuple:
-                scalars.append(((word,), given))
-            else:
-                constants.append((word, given))
-    for words, (_, source) in zip(fed.ranks, step.feeds, strict=True):
-        assert source.ranks is not None
-        addresses += [(word, places.home(source.ranks), 0) for word in words]
-    if None in [home for _, home, _ in addresses]:
-        return None
-    flags, *also = fed.raised
-    return Bound(
-        array("q"), tuple(addresses), tuple(scalars), (), COMPRESS.addresses()[FEED], 0, 0, 0, 1, (flags,),
-        tuple(fed.kernels), fed.ops, fed, fed.inside, 8 * fed.inner, tuple(also), tuple(constants), {},
-    )  # fmt: skip
-
-
-def counted(b: Bound, n: int) -> Bound:
-    """The same launch for `n` kept elements."""
-    assert b.counts is not None
-    found = b.counts.get(n)
-    if found is None:
-        if len(b.counts) >= MOST_COUNTS:
-            b.counts.clear()
-        words, memory, chunks, threads, combine = b.keep.counted(n)
-        words = words[:]
-        for word, given in b.constants:
-            put_scalar(words, (word,), given)
-        found = b.counts[n] = replace(
-            b, words=words, memory=tuple([((word,), nbytes) for word, nbytes in memory]), chunks=chunks,
-            threads=threads, combine=combine, counts=None,      # (no circle: code goes with the last plan)
-        )  # fmt: skip
-    return found
-
-
-def _put(
+def put(
     words: array[int], places: Sequence[int], given: Any, scalars: list[tuple[Sequence[int], Source]]
 ) -> None:
     """Write a constant to a template, or note where one is to be written at each launch."""

@@ -3,7 +3,7 @@
 In:  the names of a module's functions, and who calls them.   Out: what takes their place until then.
 A module takes 0.2 ms to import, and most programs need a third of ours.  Who calls a function by a global
 name finds the function itself there from the second call on, so steady calls pay nothing; who keeps one in a
-table or a closure asks `settled` for it.
+table or a closure asks `settled` for it.  Signals wait meanwhile: handlers find whole modules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ class Late:
 
     def found(self) -> Any:
         """The function, which is in the place of this from then on."""
-        found = getattr(importlib.import_module(self.module), self.name)
+        from lazyarr.interrupts import holding  # here: whoever imports lazyarr need not wait for it
+
+        with holding():
+            found = getattr(importlib.import_module(self.module), self.name)
         if self.given:                          # it makes the function
             found = found(*self.given)
         if self.space is not None and self.space.get(self.as_name) is self:

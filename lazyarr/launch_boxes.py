@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.codegen import boxes_shell as shell
+from lazyarr.codegen import boxes_words as shell
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.reduce_plan import Cuts, cut, following
 from lazyarr.config import plan_key

@@ -17,7 +17,7 @@ from typing import Any
 import numpy
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_feed import (
+from lazyarr.codegen.feed_words import (
     BLOCKS,
     BUFFER_AT,
     CHUNKS,
@@ -46,8 +46,8 @@ from lazyarr.codegen.compress_feed import (
     STATE_BYTES,
     TOLD,
 )
-from lazyarr.codegen.compress_sums import SUMMED, leaf_of
 from lazyarr.codegen.reduce_plan import RUN, SLACK, SLOT, Cuts, reductions
+from lazyarr.codegen.sum_leaves import SUMMED, leaf_of
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy
 
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.portion_feed import SYMBOL, TOLD
+from lazyarr.codegen.portion_words import SYMBOL, TOLD
 from lazyarr.codegen.reduce_plan import SLOT, Cuts, by_rows, reductions
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT

@@ -11,8 +11,8 @@ from typing import Any
 
 from lazyarr import expr, launch
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_feed import MOVED
-from lazyarr.codegen.compress_keep import (
+from lazyarr.codegen.feed_words import MOVED
+from lazyarr.codegen.keep_words import (
     BLOCKS,
     BUFFER_AT,
     BUFFER_BYTES,
@@ -44,7 +44,7 @@ from lazyarr.codegen.compress_keep import (
     THREADS,
     TOLD,
 )
-from lazyarr.codegen.compress_ranks import COUNTED, HEAD, NUMBER, SUMS
+from lazyarr.codegen.ranks_words import COUNTED, HEAD, NUMBER, SUMS
 from lazyarr.codegen.reduce_plan import ENDED, SLACK, SLOT
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy
 
-from lazyarr.codegen.scan_along import BOUNDS, left_bytes
+from lazyarr.codegen.scan_plan import BOUNDS, left_bytes
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN

@@ -13,16 +13,14 @@ import math
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from operator import methodcaller
 from typing import Any, Protocol
 
 import numpy
 
-from lazyarr.codegen import rows_shell as shell
+from lazyarr.codegen import rows_words as shell
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.reduce_kernel import PASSES, lasting
-from lazyarr.codegen.reduce_plan import AHEAD, cut
+from lazyarr.codegen.reduce_plan import AHEAD, PASSES, cut, lasting
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
@@ -32,7 +30,7 @@ from lazyarr.hot import ran
 from lazyarr.kernels import Kernel, host
 from lazyarr.launch import Prepared, memory, prepare, put_scalar, work
 from lazyarr.plan import PlacedRing, RowBlocks, RowPart
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.schedule import LINE, duration, squares
 from lazyarr.shared_kernels import ROWS
 from lazyarr.threading.limits import get_num_threads

@@ -19,7 +19,7 @@ from typing import Any
 import numpy
 
 from lazyarr import config
-from lazyarr.codegen.native import GIVEN
+from lazyarr.codegen.natives import GIVEN
 from lazyarr.dispatch import cache as disk
 from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.fusion.body import Body

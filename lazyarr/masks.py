@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 
 from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, managed, ndarray, now, plain, wrap
-from lazyarr.codegen.compress_ranks import ELEMENTS, LINE
+from lazyarr.codegen.ranks_words import ELEMENTS, LINE
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of

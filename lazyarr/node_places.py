@@ -1,6 +1,6 @@
 """What machine code that deals with nodes is given: objects, functions of C, and where attributes are.
 
-In:  the words of such code (`nodes_ir.Word`), the attributes that it asks for.   Out: addresses; offsets,
+In:  the words of such code (`nodes_words.Word`), the attributes that it asks for.   Out: addresses; offsets,
 each held against an object before anything relies on it.
 """
 
@@ -18,7 +18,7 @@ from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
 from lazyarr.expr import Expr, Read
 from lazyarr.fastcalls import forever
-from lazyarr.nodes_ir import Word
+from lazyarr.nodes_words import Word
 from lazyarr.storage import DUE, Storage
 from lazyarr.values import LEDGER, Buffer
 
@@ -32,7 +32,7 @@ FUNCTIONS = {
     Word.BYTES: "PyBytes_FromStringAndSize",
 }  # fmt: skip
 _states: Any = numpy._core.umath._extobj_contextvar     # type: ignore[attr-defined]
-OBJECTS: dict[Word, Any] = {
+OBJECTS: dict[int, Any] = {
     Word.NONE: None, Word.FALSE: False, Word.TRUE: True, Word.ZERO: 0, Word.LESS: -1,
     Word.TUPLE: tuple, Word.SLICE: slice, Word.INTEGER: int, Word.ELLIPSIS: type(...),
     Word.NOTHING: type(None), Word.REAL: numpy.ndarray, Word.READ: Read, Word.EXPR: Expr,

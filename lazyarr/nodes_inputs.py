@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from lazyarr.nodes_ir import HEAVY, Making, Word
+from lazyarr.nodes_ir import HEAVY, Making
+from lazyarr.nodes_words import Word
 from lazyarr.object_fields import BASE, ITEMS, TYPE
 
 

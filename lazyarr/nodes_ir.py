@@ -1,18 +1,18 @@
-"""LLVM IR of functions that make pending nodes: what they are given, and what they have in common.
+"""LLVM IR of functions that make pending nodes: what they have in common.
 
 In:  where objects have their fields (`Places`), calls of a `Making`'s methods.   Out: the text of a function.
-All values are words.  Each function is given the address of `Word`s: where objects and functions are.
-`MISSING` is the answer of those that leave a call to Python.
+All values are words.  Each function is given the address of `nodes_words.Word`s: where objects and
+functions are.  `MISSING` is the answer of those that leave a call to Python.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from enum import IntEnum
 from typing import Any
 
 from lazyarr.cuts import MAX_WEIGHT
+from lazyarr.nodes_words import AXES, MIX, WORD_BITS, Places, Word
 from lazyarr.object_fields import (
     C_CONTIGUOUS,
     DATA,
@@ -27,247 +27,14 @@ from lazyarr.object_fields import (
     STRIDES,
     TYPE,
 )  # fmt: skip
-from lazyarr.records import NamedTuple
-from lazyarr.walk_ir import MISSING, Function
-
-AXES = 4
-"""Operands have so many axes at most."""
-
-BITS = 8
-"""Of the number of an entry in the table of recipes."""
-
-WRITES = 64
-"""Entries in the table of writes."""
-
-VIEWS = 8
-"""Bits of the number of an entry in the table of views."""
+from lazyarr.walk_ir import Function
+from lazyarr.walk_words import MISSING
 
 COLLECTS = 64
 """Readers of a value, from which on each doubling has the dead ones removed (`expr`)."""
 
 HEAVY = 1 << 40
 """More nodes than this are counted as so many."""
-
-_WORD = 64
-_MIX = 0x9E3779B97F4A7C15 - (1 << _WORD)
-
-
-def hashed(x: int, geo: int, bits: int) -> int:
-    """A hash of two addresses, of which the second one is a geometry's: what `Making.hashed` computes."""
-    return ((x ^ geo >> 4) * _MIX & (1 << _WORD) - 1) >> _WORD - bits
-
-
-class Word(IntEnum):
-    """What the functions are given: the words of an array, by what they hold."""
-
-    TABLE = 0
-    """Addresses: of the first recipe (`Entry`), of the first write (`Write`), of `slot_words.UNUSUAL`."""
-    WRITES = 1
-    UNUSUAL = 2
-    OWNER = 3
-    """The address of the word of the lock of all values that is zero where nobody holds it."""
-    PENDING = 4
-    """Options' usual values, and `storage.SLACK`."""
-    EAGER = 5
-    SLACK = 6
-    MOVED = 7
-    """Elements: writes of more are counted, up to those of medium size; assignments, and others."""
-    IN_PLACE = 8
-    MEDIUM = 9
-    NONE = 10
-    FALSE = 11
-    TRUE = 12
-    ZERO = 13
-    LESS = 14
-    """-1."""
-    REAL = 15
-    LAZY = 16
-    """Types: of NumPy's arrays, of ours, reads, nodes, storages, buffers, indices."""
-    READ = 17
-    EXPR = 18
-    STORAGE = 19
-    BUFFER = 20
-    TUPLE = 21
-    SLICE = 22
-    INTEGER = 23
-    ELLIPSIS = 24
-    NOTHING = 25
-    SERIALS = 26
-    COUNT = 27
-    LEDGER = 28
-    DUE = 29
-    OBSERVED = 30
-    STATES = 31
-    """The context variable of NumPy's error state."""
-    WARNINGS = 32
-    """The namespaces of two modules, each followed by a name in it."""
-    FILTERS = 33
-    SEEN_IN = 34
-    SEEN = 35
-    GETFRAME = 36
-    THEIRS = 37
-    USUAL = 38
-    """Python functions: may a recipe be used under unusual options, or a write be made; what is done after
-    all is set (`swift_nodes`)."""
-    ALWAYS = 39
-    CAPTURE = 40
-    """`arrays.capture`, of a plain array."""
-    LAUNCH = 41
-    CROWDED = 42
-    WRITTEN = 43
-    ALLOC = 44
-    """Functions of C, as in `swift_nodes.FUNCTIONS`."""
-    INCREF = 45
-    DECREF = 46
-    NEW_TUPLE = 47
-    LIST = 48
-    APPEND = 49
-    WEAKREF = 50
-    NUMBER = 51
-    INT = 52
-    NEXT = 53
-    STATE = 54
-    LOOKUP = 55
-    CALL = 56
-    CLEAR = 57
-    CODE = 58
-    LASTI = 59
-    ITEM = 60
-    RECALLS = 61
-    """Where the address of the first known call for each hash is (`recall_text`)."""
-    OURS = 62
-    """As `THEIRS`."""
-    ABOVE = 63
-    BYTES = 64
-    FLAT = 65
-    """`numpy.frombuffer`; its second argument; an empty tuple."""
-    OCTET = 66
-    EMPTY = 67
-    PROBE = 68
-    """`swift_nodes.probed`."""
-    PROBE_ONE = 69
-    """`geometry.probe`."""
-    ALLOWED = 70
-    """The addresses of `slot_words.GRANTED`, `GRANTEE`, `SHARED`."""
-    GRANTEE = 71
-    SHARED = 72
-    VIEWS = 73
-    """The address of the first `View`."""
-    END = 74
-
-
-OPERAND = 2 + 2 * AXES
-"""Words that say what an operand is: its dtype, or the type of a scalar; axes, extents, strides."""
-
-
-class Entry(IntEnum):
-    """The words of an entry: a recipe that Python has written."""
-
-    UFUNC = 0
-    COUNT = 1
-    """Operands."""
-    FIRST = 2
-    SECOND = FIRST + OPERAND
-    OP = SECOND + OPERAND
-    REGION = OP + 1
-    NBYTES = OP + 2
-    """As an int of Python's."""
-    BYTES = OP + 3
-    FLAGGED = OP + 4
-    WHEN = OP + 5
-    """Whether it is a node under usual options (`When`)."""
-    MAKERS = OP + 6
-    """Types that make constants of the operands, or zero."""
-    RECIPE = OP + 8
-    SNAPSHOTS = OP + 9
-    """How copies of the operands lie that are plain arrays of their own, or zero."""
-    WAITS = OP + 11
-    """The code, and the place in it, of a call whose results wait, always (`habits`)."""
-    END = OP + 13
-
-
-class When(IntEnum):
-    """Calls that are nodes."""
-
-    NEVER = 0
-    """Python looks whether they are."""
-    ALWAYS = 1
-    PENDING = 2
-    """Those with an operand that is yet to be computed."""
-    GRANTED = 3
-    """Those, and the calls of one place, as long as Python need not count them (`slot_words.GRANTED`)."""
-
-
-class Write(IntEnum):
-    """The words of an entry in the table of writes, which ends with one of zeros: dtypes and types by which
-    it is known, and what it does."""
-
-    UFUNC = 0
-    """`None` of an assignment."""
-    INTO = 1
-    """The dtype that is written."""
-    TAGS = 2
-    """Dtypes of arrays, types of scalars, or zero."""
-    OP = 4
-    QUIET = 5
-    MAKERS = 6
-    END = 8
-
-
-class View(IntEnum):
-    """The words of an entry in the table of views: an array's geometry, a key (`view_keys`), and that of the
-    view."""
-
-    GEO = 0
-    KEY = 1
-    SEEN = 2
-    END = 4
-
-
-class Places(NamedTuple):
-    """Where nodes, reads, storages, arrays, buffers and counters have their attributes."""
-
-    op: int
-    inputs: int
-    region: int
-    old: int
-    covers: int
-    masked: int
-    nbytes: int
-    buf: int
-    readers: int
-    home: int
-    replaced: int
-    errors: int
-    loc: int
-    spared: int
-    serial: int
-    depth: int
-    weight: int
-    epoch: int
-    node_index: int
-    read_expr: int
-    read_geo: int
-    storage_value: int
-    storage_dying: int
-    storage_small_writes: int
-    storage_repeats: int
-    storage_place: int
-    array_storage: int
-    array_geo: int
-    array_origin: int
-    buffer_memory: int
-    buffer_bridge: int
-    buffer_address: int
-    buffer_nbytes: int
-    buffer_recycled: int
-    buffer_orphan: int
-    count_nodes_built: int
-    count_bytes_numpy: int
-    count_recalled: int
-    ledger_kept: int
-    ledger_unallocated: int
-
 
 class Making(Function):
     """A function of this module."""
@@ -280,21 +47,21 @@ class Making(Function):
             self.args = self.op("ptrtoint ptr %args to i64")
             self.words = self.load(self.op("ptrtoint ptr %self to i64"), DATA)
 
-    def known(self, word: IntEnum) -> str:
+    def known(self, word: int) -> str:
         return self.load(self.words, 8 * word)
 
     def within(self, function: str, *words: Any) -> str:
         return self.call(function, self.words, *words)
 
-    def of_c(self, word: IntEnum, *given: Any) -> str:
+    def of_c(self, word: int, *given: Any) -> str:
         return self.call(self.known(word), *given)
 
-    def on(self, word: IntEnum, x: Any) -> None:
+    def on(self, word: int, x: Any) -> None:
         """Call a function of C's that gives nothing."""
         function = self.op(f"inttoptr i64 {self.known(word)} to ptr")
         self.do(f"call void {function}({f'i64 {x}' if x is not None else ''})")
 
-    def made(self, word: IntEnum, *given: Any) -> str:
+    def made(self, word: int, *given: Any) -> str:
         """An object that a function of C's makes; where there is no memory for it, this function raises."""
         found = self.of_c(word, *given)
         with self.when("eq", found, 0):
@@ -309,7 +76,7 @@ class Making(Function):
         with self.when(how, x, y):
             self.decline()
 
-    def agrees(self, word: IntEnum, x: str, let_go: Callable[[], None] | None = None) -> str:
+    def agrees(self, word: int, x: str, let_go: Callable[[], None] | None = None) -> str:
         """1 if a function of Python's gives True, else 0; where it raises, by a signal's handler, say, this
         function does, after it has let go of what it holds."""
         answer = self.within("@called", self.known(word), x)
@@ -327,8 +94,8 @@ class Making(Function):
 
     def hashed(self, x: str, geo: str, bits: int) -> str:
         """A hash of two addresses (`hashed`)."""
-        mixed = self.by("mul", self.by("xor", x, self.by("lshr", geo, 4)), _MIX)
-        return self.by("lshr", mixed, _WORD - bits)
+        mixed = self.by("mul", self.by("xor", x, self.by("lshr", geo, 4)), MIX)
+        return self.by("lshr", mixed, WORD_BITS - bits)
 
     def held(self, x: str) -> str:
         """An object, with one more reference to it."""
@@ -338,7 +105,7 @@ class Making(Function):
     def is_lazy(self, x: str) -> AbstractContextManager[None]:
         return self.when("eq", self.load(x, TYPE), self.known(Word.LAZY))
 
-    def add_to(self, owner: IntEnum, place: int, more: Any) -> None:
+    def add_to(self, owner: int, place: int, more: Any) -> None:
         """Add to an attribute that is an int."""
         at = self.known(owner)
         old = self.load(at, place)
@@ -376,7 +143,7 @@ def _hashed(of: Places) -> Making:
 
 
 def _mixed(f: Making, hashed: str, word: str) -> str:
-    mixed = f.by("mul", f.by("xor", hashed, word), _MIX)
+    mixed = f.by("mul", f.by("xor", hashed, word), MIX)
     return f.by("xor", mixed, f.by("lshr", mixed, 32))
 
 

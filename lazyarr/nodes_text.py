@@ -7,7 +7,7 @@ In:  where objects have their fields.   Out: LLVM IR.
 
 It does what `recipes.again` does with a recipe whose result is large, `Expr`, `Storage` and `storage.launch`
 among it, and calls the latter for nodes that may not just wait.  Of medium size it makes as many as Python
-has granted, which counts them later (`direct`), and only those that Python would make (`nodes_ir.When`).
+has granted, which counts them later (`direct`), and only those that Python would make (`nodes_words.When`).
 All objects are made before a value is captured, since to make one may run the garbage collector, and so a
 program's Python; then operands must be as they were, else all goes again.  From the capture to the last field
 that is set nothing of Python's runs.
@@ -20,10 +20,11 @@ from typing import Any
 
 from lazyarr.geometry import PROBED
 from lazyarr.nodes_inputs import Inputs, fill
-from lazyarr.nodes_ir import BITS, Entry, Making, Places, When, Word
+from lazyarr.nodes_ir import Making
+from lazyarr.nodes_words import BITS, Entry, Places, When, Word
 from lazyarr.object_fields import ITEMS, LENGTH
 from lazyarr.records import NamedTuple
-from lazyarr.walk_ir import MISSING
+from lazyarr.walk_words import MISSING
 
 
 def make(of: Places, name: str) -> Making:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy
 
 from lazyarr.cache_sizes import cache_bytes, share_bytes
-from lazyarr.codegen.compress_ranks import words_for
-from lazyarr.codegen.compress_sums import OCTET, SUMMED, leaf_of
+from lazyarr.codegen.ranks_words import words_for
+from lazyarr.codegen.sum_leaves import OCTET, SUMMED, leaf_of
 from lazyarr.compiler import COMPILER
 from lazyarr.config import plan_key
 from lazyarr.expr import BLOCK, HEAD, TALLY, Expr, Keep, Read

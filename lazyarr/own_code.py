@@ -31,18 +31,25 @@ def load(
     with suppress(jit.NotCompiled, RuntimeError), (
         nullcontext() if compiles and COMPILER.usable else jit.cached_only()
     ):
-        name = _name(symbols, repr(of), target, opt)
-        key = None if name is None else disk.fetch(name)
-        if key is not None:
-            found = jit.recall(key, symbols, kernel=False)
-            if found is not None or not jit.may_compile():
-                return found
-        text = write()
-        now = jit.key_of(text, target, opt)
-        if name is not None and now != key:     # (also of what nobody compiles yet: others need not write it)
-            disk.store(name, now, {"kind": "text", "symbol": symbols[0], "level": target.name})
-        return jit.load(text, symbols, target, opt, kernel=False)
+        return found(write, symbols, of, target, opt)
     return None
+
+
+def found(write: Callable[[], str], symbols: tuple[str, ...], of: Any, target: Target, opt: int) -> Any:
+    """The same, compiled if need be; raises what `jit.load` does."""
+    name = _name(symbols, repr(of), target, opt)
+    key = None if name is None else disk.fetch(name)
+    if key is not None:
+        there = jit.recall(key, symbols, kernel=False)
+        if there is not None:
+            return there
+        if not jit.may_compile():
+            raise jit.NotCompiled(symbols[0])
+    text = write()
+    now = jit.key_of(text, target, opt)
+    if name is not None and now != key:     # (also of what nobody compiles yet: others need not write it)
+        disk.store(name, now, {"kind": "text", "symbol": symbols[0], "level": target.name})
+    return jit.load(text, symbols, target, opt, kernel=False)
 
 
 def _name(symbols: tuple[str, ...], of: str, target: Target, opt: int) -> bytes | None:

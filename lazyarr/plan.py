@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Sequence
-from dataclasses import field
 from itertools import compress
 from typing import Any
 
 import numpy
 
 from lazyarr import config
-from lazyarr.codegen.rows_shell import slots
+from lazyarr.codegen.rows_words import slots
 from lazyarr.error_state import buffer_size
 from lazyarr.expr import Expr, Keep
 from lazyarr.flags import Late, Raised
@@ -28,7 +27,7 @@ from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Keeps
 from lazyarr.fusion.structure import Numbers, Tokens
 from lazyarr.fusion.turns import Margin
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.row_rings import Ring
 
 Finding = Sequence[tuple[int, Raised]]

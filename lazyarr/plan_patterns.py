@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -33,6 +32,7 @@ from lazyarr.fusion.program import Program
 from lazyarr.fusion.reindex import CROSSING
 from lazyarr.fusion.structure import OPTIONS
 from lazyarr.geometry import is_fresh
+from lazyarr.records import replace
 from lazyarr.reduce_order import Order
 from lazyarr.schedule import TINY
 

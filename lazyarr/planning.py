@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lazyarr import config
 from lazyarr.buffers import has_rings
@@ -35,10 +34,11 @@ from lazyarr.fusion.regions import Regions, read_through
 from lazyarr.fusion.rows import Found, chains
 from lazyarr.fusion.turns import Turns, turns
 from lazyarr.fusion.uniting import Prospects
-from lazyarr.launch_portions import blocks_of
+from lazyarr.late import late
 from lazyarr.lifetimes import excess
 from lazyarr.plan import Plan, Step, Walk
 from lazyarr.plan_patterns import for_count, for_shape, kept_of, outline_of, pattern_of
+from lazyarr.records import replace
 from lazyarr.resting import Resting
 from lazyarr.row_blocks import joined
 from lazyarr.row_room import room, sweeps
@@ -46,6 +46,11 @@ from lazyarr.schedule import TINY
 from lazyarr.steps import MOULDS, Alike, Made, Scattered, step_of
 from lazyarr.switches import is_off
 from lazyarr.traffic import moved
+
+if TYPE_CHECKING:
+    from lazyarr.launch_portions import blocks_of
+else:
+    late(globals(), launch_portions="blocks_of")
 
 MAX_PLANS = 512
 """Plans kept; all are forgotten when there are more."""

@@ -21,7 +21,7 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 from operator import or_
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lazyarr import flags
 from lazyarr.bufferize import Placement
@@ -37,9 +37,9 @@ from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.hot import ran
-from lazyarr.known_steps import Bound, KnownStep, Places, bound, counted, known_step
+from lazyarr.known_steps import Bound, KnownStep, Places, bound, known_step
+from lazyarr.late import late
 from lazyarr.launch import put_scalar
-from lazyarr.outlook import was_fed
 from lazyarr.plan import Plan, Walk
 from lazyarr.plan_patterns import SIZES
 from lazyarr.records import NamedTuple, dataclass
@@ -47,6 +47,12 @@ from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.srcloc import note_lines
 from lazyarr.threading.run import parallel_for
 from lazyarr.values import LEDGER, Buffer
+
+if TYPE_CHECKING:
+    from lazyarr.known_kept import counted
+    from lazyarr.outlook import was_fed
+else:
+    late(globals(), known_kept="counted", outlook="was_fed")
 
 MOST = 64
 """Nodes: of more a launch takes longer than planning."""

@@ -1,4 +1,4 @@
-"""`NamedTuple` and `dataclass`, whose constructors are made when the first object is.
+"""`NamedTuple` and `dataclass`, whose constructors are made when the first object is; `field` and `replace`.
 
 In:  class statements, as for `typing.NamedTuple` and `dataclasses.dataclass`.   Out: what these give.
 Those two write a class's methods as text and compile it, which takes 0.1 and 0.5 ms for each class, and a
@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from dataclasses import field as field
+    from dataclasses import replace as replace
     from typing import NamedTuple as NamedTuple
 else:
-    import sys
     from _collections import _tuplegetter
     from operator import attrgetter
 
@@ -123,6 +124,20 @@ else:
 
         return made
 
+    class field:
+        """A default that is made for each object."""
+
+        __slots__ = ("default_factory",)
+
+        def __init__(self, *, default_factory):
+            self.default_factory = default_factory
+
+    def replace(x, /, **changes):
+        """An object like `x`, with some fields changed."""
+        for name in x.__match_args__:
+            changes.setdefault(name, getattr(x, name))
+        return x.__class__(**changes)
+
     def _all_of(fields):
         """Object -> the values of all its fields."""
         if len(fields) > 1:
@@ -186,26 +201,28 @@ else:
         return found
 
     def _factories(defaults):
-        """What `dataclasses.field` says of how defaults are made."""
-        # Who uses it has the module whole; another thread may be importing it.
-        kind = getattr(sys.modules.get("dataclasses"), "Field", None)
-        return {name: x.default_factory for name, x in defaults.items() if x.__class__ is kind}
+        """What `field` says of how defaults are made."""
+        return {name: x.default_factory for name, x in defaults.items() if x.__class__ is field}
 
     _TOLD = "__dataclass_fields__", "__dataclass_params__"
 
     class _Told:
-        """What `dataclasses` knows of its classes: `replace` and `asdict` go by it, and have it made."""
+        """What `dataclasses` knows of its classes: `asdict` goes by it, and has it made."""
 
         def __init__(self, cls, name, defaults, frozen):
             self.cls, self.name, self.defaults, self.frozen = cls, name, defaults, frozen
 
         def __get__(self, x, kind):
             from dataclasses import dataclass as written_out
+            from dataclasses import field as as_told
 
             cls = self.cls
             names = ("__annotations__", "__module__")
             space = {name: vars(cls)[name] for name in names if name in vars(cls)}
-            like = type(cls.__name__, (), {"__doc__": cls.__name__, **space, **self.defaults})
+            factories = _factories(self.defaults)
+            made_anew = {name: as_told(default_factory=make) for name, make in factories.items()}
+            space |= {"__doc__": cls.__name__, **self.defaults, **made_anew}
+            like = type(cls.__name__, (), space)
             made = written_out(like, repr=False, eq=False, match_args=False, frozen=self.frozen)
             for name in _TOLD:
                 setattr(cls, name, getattr(made, name))

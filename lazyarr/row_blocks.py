@@ -16,7 +16,7 @@ from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from lazyarr.codegen.verify import InvalidKernel
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.config import current
 from lazyarr.expr import Expr, Map
 from lazyarr.fusion.assemble import Frame, Inside

@@ -17,7 +17,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ import numpy
 from lazyarr.buffers import has_rings
 from lazyarr.fusion.turns import Margin
 from lazyarr.pages import PAGE
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.ring_pages import Pattern, pattern
 from lazyarr.row_reads import reach
 from lazyarr.switches import is_off

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from lazyarr.cache_sizes import cache_bytes, share_bytes
-from lazyarr.codegen.rows_shell import slots
+from lazyarr.codegen.rows_words import slots
 from lazyarr.expr import Map
 from lazyarr.fusion.assemble import Inside
 from lazyarr.fusion.chain import Chain

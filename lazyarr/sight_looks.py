@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 from typing import Any
 
 from lazyarr.at_sight import AGAIN, CONSTANT, LEAF, NODE
-from lazyarr.nodes_ir import Making, Word
+from lazyarr.nodes_ir import Making
+from lazyarr.nodes_words import Word
 from lazyarr.object_fields import (
     BASE,
     DATA,
@@ -28,7 +28,7 @@ from lazyarr.object_fields import (
     TYPE,
 )  # fmt: skip
 from lazyarr.sight_rows import Also, Input, Node, Row
-from lazyarr.walk_ir import MISSING
+from lazyarr.walk_words import MISSING
 
 
 class Sighted(Making):
@@ -39,7 +39,7 @@ class Sighted(Making):
         return self.add(first, self.by("shl", number, 3))
 
     @contextmanager
-    def listed(self, owner: str, count: IntEnum, size: int = 1) -> Iterator[str]:
+    def listed(self, owner: str, count: int, size: int = 1) -> Iterator[str]:
         """The addresses of the entries of a list, which have so many words."""
         first = self.add(owner, self.load(owner, 8 * (count + 1)))
         with self.each(self.load(owner, 8 * count)) as k:
@@ -162,7 +162,7 @@ def _match(of: Any) -> Sighted:
     f = Sighted("match", ("words", "row", "roots", "options"), of)
     none = f.known(Word.NONE)
 
-    def said(word: Row) -> str:
+    def said(word: int) -> str:
         return f.load("%row", 8 * word)
 
     f.refuse_if("ne", said(Row.OFF), 0)

@@ -14,13 +14,13 @@ from typing import Any
 from lazyarr.at_sight import CONSTANT, Sight
 from lazyarr.expr import Expr
 from lazyarr.known_steps import Bound, KnownStep
-from lazyarr.nodes_ir import Word
+from lazyarr.nodes_words import Word
 from lazyarr.records import NamedTuple
 from lazyarr.schedule import LINE
 
 
-class Also(IntEnum):
-    """What the function is given behind the words that those of `nodes_ir` are given."""
+class Also:
+    """What the function is given behind the words of `nodes_words`."""
 
     HEADS = Word.END
     """Where the address of the first row for each hash is."""
@@ -70,7 +70,7 @@ HASH = 9
 """Bits of a hash of an evaluation, which is one of its first value's op and region."""
 
 
-class Row(IntEnum):
+class Row:
     """The words that a row begins with.  Of a list they say how many entries there are, and where, in bytes
     behind the row's begin."""
 
@@ -126,7 +126,7 @@ class Row(IntEnum):
     END = 30
 
 
-class Node(IntEnum):
+class Node:
     PLACE = 0
     OP = 1
     REGION = 2
@@ -139,7 +139,7 @@ class Node(IntEnum):
     END = 7
 
 
-class Input(IntEnum):
+class Input:
     KIND = 0
     PLACE = 1
     SEEN = 2
@@ -147,7 +147,7 @@ class Input(IntEnum):
     END = 3
 
 
-class Launch(IntEnum):
+class Launch:
     """The words that a launch begins with; of lists as in `Row`."""
 
     WORDS = 0
@@ -264,7 +264,7 @@ class Rows:
         self.refers.append(x)
         return id(x)
 
-    def put(self, owner: int, word: IntEnum, entries: Sequence[Sequence[int]]) -> None:
+    def put(self, owner: int, word: int, entries: Sequence[Sequence[int]]) -> None:
         """Write a list of what begins at a word."""
         self.words[owner + word], self.words[owner + word + 1] = len(entries), 8 * (len(self.words) - owner)
         for entry in entries:

@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from lazyarr.codegen.abi import SCALAR_WORDS, Layout
-from lazyarr.nodes_ir import Making, Word, called, state
+from lazyarr.nodes_ir import Making, called, state
+from lazyarr.nodes_words import Word
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, LIST_ITEMS, REFERENT, TYPE, VALUE
 from lazyarr.sight_looks import LOOKS, Sighted
 from lazyarr.sight_rows import HASH, Also, Launch, Number, Row
@@ -128,10 +129,10 @@ def signalled(f: Sighted) -> str:
     return f.by("and", f.of_c(Also.SIGNALS), 0xFFFFFFFF)                # (a C int)
 
 
-def private(of: Any) -> list[Making]:
-    """Functions that it calls."""
-    made: tuple[Callable[[Any], Making], ...] = (*LAUNCHING, *LOOKS, _done, _waits, _finish)
-    return [each(of) for each in made]
+def text(of: Any, name: str) -> str:
+    """The module: the function, and those that it calls."""
+    private: tuple[Callable[[Any], Making], ...] = (*LAUNCHING, *LOOKS, _done, _waits, _finish)
+    return "\n".join([each.text() for each in (*[make(of) for make in private], sighted(of, name))])
 
 
 # --------------------------------------------------------------------------------------------- its launch
@@ -245,7 +246,7 @@ def _launched(of: Any) -> Sighted:
     f = Sighted("launched", ("words", "launch", "root"), of)
     area = f.known(Also.AREA)
 
-    def said(word: Launch) -> str:
+    def said(word: int) -> str:
         return f.load("%launch", 8 * word)
 
     chunks, threads = said(Launch.CHUNKS), said(Launch.THREADS)

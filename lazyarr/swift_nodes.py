@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from _thread import RLock
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy
@@ -30,8 +31,9 @@ from lazyarr.fastcalls import fastcall, forever
 from lazyarr.geometry import PROBED, address, fresh, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.kernels import host
+from lazyarr.late import Late
 from lazyarr.node_places import fill, places
-from lazyarr.nodes_ir import (
+from lazyarr.nodes_words import (
     AXES,
     BITS,
     OPERAND,
@@ -44,17 +46,13 @@ from lazyarr.nodes_ir import (
     Word,
     Write,
     hashed,
-    shared,
 )
-from lazyarr.nodes_text import make
-from lazyarr.recall_text import HASH, MOST_ARGS, Row, called_so, recall
+from lazyarr.recall_words import HASH, MOST_ARGS, Row
 from lazyarr.records import NamedTuple
 from lazyarr.slot_words import GRANTED, GRANTEE, SHARED, UNUSUAL, at_address
 from lazyarr.srcloc import Loc
 from lazyarr.storage import REPEATED, SLACK, SMALL_WRITES, Storage, bound, evaluate, launch
 from lazyarr.values import Buffer
-from lazyarr.view_keys import written as view_keys
-from lazyarr.writes_text import assign, is_slice, update, view, written
 
 MOST_RECALLS = 1024
 """Calls; all are forgotten when there are more."""
@@ -279,20 +277,15 @@ class Made(NamedTuple):
     table: Table
 
 
-_PUBLIC = {"make": make, "view": view, "assign": assign, "update": update, "recall": recall}
+_NAMES = Made._fields[:-1]
 
 
 def names_of(suffix: str) -> dict[str, str]:
     """The names of the module's functions."""
-    return {name: f"lazyarr_{name}_{suffix}" for name in _PUBLIC}
+    return {name: f"lazyarr_{name}_{suffix}" for name in _NAMES}
 
 
-def text(of: Places, suffix: str) -> str:
-    """The module."""
-    names = names_of(suffix)
-    private = [*shared(of), *view_keys(of), is_slice(of), written(of), called_so(of)]
-    public = [write(of, names[name]) for name, write in _PUBLIC.items()]
-    return "\n".join([each.text() for each in (*private, *public)])
+_text = Late("lazyarr.nodes_module", "text")
 
 
 def load(compiles: bool) -> Made | None:
@@ -306,7 +299,7 @@ def load(compiles: bool) -> Made | None:
 
     target = host()
     names = names_of(target.name)
-    found = loaded(lambda: text(where, target.name), (*names.values(),), where, target, OPT, compiles)
+    found = loaded(partial(_text, where, names), (*names.values(),), where, target, OPT, compiles)
     if found is None:
         return None
     table = Table()
@@ -333,7 +326,7 @@ def _words(table: Table) -> numpy.ndarray:
     for at, x in objects.items():
         words[at] = id(x)
     eager = DEFAULTS["eager_elements"]
-    numbers: dict[Word, int] = {
+    numbers: dict[int, int] = {
         Word.TABLE: address(table.rows), Word.RECALLS: address(table.heads),
         Word.WRITES: address(table.writes), Word.VIEWS: address(table.views),
         Word.UNUSUAL: at_address(UNUSUAL),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -29,8 +30,9 @@ from lazyarr.habits import FEW
 from lazyarr.hot import ran
 from lazyarr.kernels import host
 from lazyarr.known_steps import KnownStep
+from lazyarr.late import Late
 from lazyarr.node_places import fill, places
-from lazyarr.nodes_ir import Making, Word, hashed
+from lazyarr.nodes_words import hashed
 from lazyarr.schedule import LINE
 from lazyarr.sight_rows import (
     DROPS,
@@ -44,7 +46,6 @@ from lazyarr.sight_rows import (
     Written,
     written,
 )
-from lazyarr.sight_text import private, sighted
 from lazyarr.srcloc import note_lines
 from lazyarr.threading import pool
 from lazyarr.threading.run import parallel_for
@@ -56,11 +57,13 @@ MOST_ROWS = 2048
 OPT = 0
 """LLVM's level of code generation."""
 
+_text = Late("lazyarr.sight_text", "text")
+
 
 class Given:
     """The words that such code is given, and the memory that it has."""
 
-    def __init__(self, objects: dict[Also | Word, Any]) -> None:
+    def __init__(self, objects: dict[int, Any]) -> None:
         objects = {Also.STAGE: "run", Also.CLOCK: perf_counter, **objects}
         self.words = numpy.zeros(Also.END, numpy.int64)
         fill(self.words)
@@ -195,15 +198,14 @@ def load(compiles: bool) -> Swift | None:
     where = places(Places)
     if where is None:
         return None
-    found = launching("sighted", lambda name: [*private(where), sighted(where, name)], where, compiles)
+    found = launching("sighted", partial(_text, where), where, compiles)
     return None if found is None else Swift(*found)
 
 
 def launching(
-    kind: str, written: Callable[[str], Sequence[Making]], where: Any, compiles: bool
+    kind: str, write: Callable[[str], str], where: Any, compiles: bool
 ) -> tuple[Any, str] | None:  # fmt: skip
-    """The code of a function that launches, which is the last of those `written` for some places, and its
-    name."""
+    """The code of a function that launches, whose module's text is written for some places, and its name."""
     from lazyarr.dispatch.jit import NotCompiled, cached_only
     from lazyarr.own_code import load as loaded
 
@@ -214,9 +216,7 @@ def launching(
     ):
         if pool.parallel_for() is None:         # (no threads: nobody has so little time)
             return None
-    found = loaded(
-        lambda: "\n".join([each.text() for each in written(name)]), (name,), where, target, OPT, compiles
-    )
+    found = loaded(partial(write, name), (name,), where, target, OPT, compiles)
     return None if found is None else (found, name)
 
 

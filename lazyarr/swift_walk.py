@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter, is_
 from typing import Any
 
@@ -30,14 +31,14 @@ from lazyarr.fastcalls import fastcall
 from lazyarr.fusion.rewrite import Keeps
 from lazyarr.geometry import address
 from lazyarr.kernels import host
+from lazyarr.late import Late
 from lazyarr.plan import Plan, Walk
 from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.sinking import sunk
 from lazyarr.storage import Storage
 from lazyarr.values import LEDGER, Buffer, Ledger
-from lazyarr.walk_ir import ENTRY, LAST, Answer, Head, Places
-from lazyarr.walk_text import names_of, text
+from lazyarr.walk_words import ENTRY, LAST, Answer, Head, Places, names_of
 
 PAYS = 500
 """Nodes that Python goes through, after which the code is looked for in the cache: that takes one ms."""
@@ -175,7 +176,7 @@ def finished(nodes: list[Expr], buffers: dict[int, Buffer]) -> bool:
     code, bits = SWIFT.code, (2 * len(nodes)).bit_length()
     if code is None or bits > MOST or sys.is_finalizing():
         return False
-    answer: Answer = _run(code.finish, bits, nodes, buffers)
+    answer: int = _run(code.finish, bits, nodes, buffers)
     return answer == Answer.FINE
 
 
@@ -214,7 +215,7 @@ def _lay(scratch: numpy.ndarray, bits: int) -> None:
     scratch[Head.TABLE_END] = scratch[Head.TABLE] + (ENTRY << bits)
 
 
-_ANSWERS = [*range(len(Answer))]
+_ANSWERS = [*range(Answer.END)]
 """The ints that are answers."""
 
 
@@ -222,7 +223,7 @@ def _scratch(bits: int) -> numpy.ndarray:
     """Memory with its head, for tables of so many entries at most."""
     words = numpy.zeros(Head.END + (ROOM << bits), numpy.int64)
     begin = address(words)
-    known: dict[Head, Any] = {
+    known: dict[int, Any] = {
         Head.NONE: None, Head.TRUE: True, Head.FALSE: False, Head.EXPR: Expr, Head.READ: Read,
         Head.TUPLE: tuple, Head.LIST: list, Head.REF: weakref.ref, Head.NDARRAY: numpy.ndarray,
         Head.STORAGE: Storage, Head.CALL: Call, Head.GATHER: Gather, Head.ZERO: 0, Head.NOTHING: (),
@@ -231,8 +232,8 @@ def _scratch(bits: int) -> numpy.ndarray:
         words[at] = id(x)
     for at, name in _FUNCTIONS.items():
         words[at] = fields.function(name)
-    for answer in Answer:
-        words[Head.ANSWERS + answer] = id(_ANSWERS[answer])
+    for answer in _ANSWERS:
+        words[Head.ANSWERS + answer] = id(answer)
     words[Head.UNALLOCATED] = id(LEDGER) + fields.offset_of(vars(Ledger)["unallocated"])
     table = begin + 8 * Head.END
     area = table + (ENTRY << bits)
@@ -262,7 +263,7 @@ def _load(compiles: bool) -> Code | None:
 
     target, where = host(), _places()
     names = names_of(target.name)
-    found = load(lambda: text(where, target.name), names, where, target, OPT, compiles)
+    found = load(partial(_text, where, target.name), names, where, target, OPT, compiles)
     if found is None:
         return None
     closure, key, finish = (fastcall(name, found[name]) for name in names)
@@ -271,6 +272,8 @@ def _load(compiles: bool) -> Code | None:
 
 OPT = 2
 """LLVM's level of code generation."""
+
+_text = Late("lazyarr.walk_text", "text")
 
 
 _OWNERS = {"expr": Read, "geo": Read, "value": Storage, "dying": Storage}

@@ -39,7 +39,7 @@ class Tuning(NamedTuple):
     """Share of an array's elements that a mask keeps, at most, of which such sums are made: both sums of each
     octet take longer than to read these again where more are kept."""
     next_rows: bool = True
-    """Do passes over rows that are in the caches fetch the next ones (`reduce_kernel.PASSES`)?"""
+    """Do passes over rows that are in the caches fetch the next ones (`reduce_plan.PASSES`)?"""
     abreast: int = 1
     """Vectors that an iteration of a hot kernel's loop takes if its body is long (`vectorize.LONG`): their
     chains of operations overlap, where the next iterations are out of the processor's reach."""

@@ -10,9 +10,10 @@ is another one.  They are words, in which an item takes `ITEM` bits.
 
 from __future__ import annotations
 
-from lazyarr.nodes_ir import VIEWS, Making, Places, View, Word
+from lazyarr.nodes_ir import Making
+from lazyarr.nodes_words import VIEWS, Places, View, Word
 from lazyarr.object_fields import LENGTH, TYPE, VALUE
-from lazyarr.walk_ir import MISSING
+from lazyarr.walk_words import MISSING
 
 NEAR = 8
 """Elements from an end, at most."""

@@ -1,123 +1,18 @@
-"""LLVM IR of functions that go through nodes, statement by statement; what they and their callers agree upon.
+"""LLVM IR of functions that go through nodes, statement by statement.
 
 In:  where objects have their fields (`Places`), calls of a `Walk`'s methods.   Out: the text of a function.
-All values are words.  Each function has a `context`, where scratch memory begins (`Head`): a table from
-objects' addresses to numbers, whose entries hold for one call; an area for addresses; room for bytes.  One
-that fails ends with an `Answer`: functions of Python's give it, others `MISSING`, and it is in the context.
+All values are words.  Each function has a `context`, where scratch memory begins (`walk_words`).  One that
+fails ends with an `Answer`: functions of Python's give it, others `MISSING`, and it is in the context.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import IntEnum
 from typing import Any
 
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, LIST_ITEMS, TYPE
-from lazyarr.records import NamedTuple
-
-
-class Answer(IntEnum):
-    """What a function says that has no result."""
-
-    FINE = 0
-    SINKS = 1
-    """Some value is read in part, or at some positions: it may sink."""
-    CALLS = 2
-    """Some nodes stand for several, and are to be written out first."""
-    DECLINED = 3
-    """This is for Python to do."""
-    SMALL = 4
-    """There is not enough room: again, with more."""
-    RAISED = 5
-    """An exception is set."""
-
-
-class Head(IntEnum):
-    """The words that scratch memory begins with."""
-
-    GENERATION = 0
-    """Which call an entry of the table belongs to."""
-    COUNT = 1
-    """Entries of this call."""
-    MOST = 2
-    """How many there may be."""
-    SHIFT = 3
-    """Of a hash of 64 bits, to find an entry."""
-    TABLE = 4
-    TABLE_END = 5
-    AREA = 6
-    AREA_END = 7
-    ROOM = 8
-    ROOM_END = 9
-    STATUS = 10
-    """An `Answer`: what a function within says that failed."""
-    OBJECTS = 11
-    """How many objects have numbers, and geometries."""
-    GEOMETRIES = 12
-    APPEND = 13
-    """Functions of Python's: PyList_Append, Py_IncRef, PyLong_AsSsize_t, PyBytes_FromStringAndSize."""
-    INCREF = 14
-    NUMBER = 15
-    BYTES = 16
-    NONE = 17
-    TRUE = 18
-    EXPR = 19
-    """Types."""
-    READ = 20
-    TUPLE = 21
-    LIST = 22
-    REF = 23
-    NDARRAY = 24
-    STORAGE = 25
-    CALL = 26
-    GATHER = 27
-    FALSE = 28
-    ZERO = 29
-    NOTHING = 30
-    """An empty tuple."""
-    DECREF = 31
-    """More functions: Py_DecRef, PyDict_GetItemWithError, PyLong_FromSsize_t."""
-    LOOKUP = 32
-    INT = 33
-    UNALLOCATED = 34
-    """Where `LEDGER.unallocated` lies."""
-    ANSWERS = 35
-    """The ints that are answers."""
-    END = ANSWERS + len(Answer)
-
-
-class Places(NamedTuple):
-    """Where nodes, reads and storages have their attributes."""
-
-    op: int
-    inputs: int
-    region: int
-    old: int
-    covers: int
-    masked: int
-    buf: int
-    readers: int
-    home: int
-    spared: int
-    serial: int
-    nbytes: int
-    depth: int
-    weight: int
-    expr: int
-    geo: int
-    value: int
-    dying: int
-
-
-ENTRY = 16
-"""Bytes of an entry: the address of an object; its number, and above it the generation."""
-
-LAST = (1 << 31) - 1
-"""The last generation: then the table has entries of all of them, and memory has to be made anew."""
-
-MISSING = -(1 << 62)
-"""In the place of a number."""
+from lazyarr.walk_words import LAST, MISSING, Answer, Head, Places
 
 
 class Function:
@@ -258,21 +153,21 @@ class Walk(Function):
             self.args = self.op("ptrtoint ptr %args to i64")
             self.context = self.load(self.load(self.args), DATA)
 
-    def known(self, word: Head) -> str:
+    def known(self, word: int) -> str:
         return self.load(self.context, 8 * word)
 
-    def note(self, word: Head, value: Any) -> None:
+    def note(self, word: int, value: Any) -> None:
         self.store(value, self.context, 8 * word)
 
-    def fail(self, answer: Answer | str) -> None:
+    def fail(self, answer: int | str) -> None:
         """End with an answer; what follows is never reached."""
         if self.public:
-            self.set("%answer", int(answer) if isinstance(answer, Answer) else answer)
+            self.set("%answer", answer)
             self.do("br label %answers")
             self.lines.append(f"{self.name('never')}:")
             return
-        if isinstance(answer, Answer):
-            self.note(Head.STATUS, int(answer))
+        if isinstance(answer, int):
+            self.note(Head.STATUS, answer)
         self.give(MISSING)
 
     def text(self) -> str:
@@ -280,7 +175,7 @@ class Walk(Function):
             self.head.append("  %answer = alloca i64")
             self.lines += ["  unreachable", "answers:"]
             answer = self.get("%answer")
-            with self.when("eq", answer, int(Answer.RAISED)):
+            with self.when("eq", answer, Answer.RAISED):
                 self.give(0)
             found = self.load(self.add(self.context, self.by("shl", answer, 3)), 8 * Head.ANSWERS)
             self.call_void(self.known(Head.INCREF), found)
@@ -291,15 +186,15 @@ class Walk(Function):
         given = ", ".join(f"i64 {word}" for word in words)
         self.do(f"call void {self.op(f'inttoptr i64 {function} to ptr')}({given})")
 
-    def decline_if(self, how: str, x: Any, y: Any, answer: Answer = Answer.DECLINED) -> None:
+    def decline_if(self, how: str, x: Any, y: Any, answer: int = Answer.DECLINED) -> None:
         with self.when(how, x, y):
             self.fail(answer)
 
-    def is_type(self, x: str, kind: Head) -> None:
+    def is_type(self, x: str, kind: int) -> None:
         """Decline what is of another type."""
         self.decline_if("ne", self.load(x, TYPE), self.known(kind))
 
-    def attribute(self, x: str, name: str, kind: Head | None = None) -> str:
+    def attribute(self, x: str, name: str, kind: int | None = None) -> str:
         """An attribute, which has been set; perhaps of a type."""
         found = self.load(x, getattr(self.of, name))
         self.decline_if("eq", found, 0)

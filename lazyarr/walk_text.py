@@ -1,6 +1,6 @@
 """The text of three functions of Python's that go through the nodes of an evaluation.
 
-In:  where objects have their fields.   Out: LLVM IR of `CLOSURE`, `KEY` and `FINISH`.
+In:  where objects have their fields.   Out: LLVM IR of the functions of `walk_words.names_of`.
 
     closure(scratch, roots, found, calls) -> an `Answer`; fills the lists `found` and `calls`
     key(scratch, nodes, roots, leaves, objects) -> bytes, or an `Answer`; fills `leaves` and `objects`
@@ -17,9 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 from lazyarr.object_fields import DATA, DIMS, DTYPE, LENGTH, NDIM, REFERENT, STRIDES, TYPE
-from lazyarr.walk_ir import ENTRY, MISSING, Answer, Head, Places, Walk
-
-CLOSURE, KEY, FINISH = "lazyarr_closure", "lazyarr_key", "lazyarr_finish"
+from lazyarr.walk_ir import Walk
+from lazyarr.walk_words import ENTRY, MISSING, Answer, Head, Places, names_of
 
 ROOT = 1 << 30
 """Added to the numbers of roots."""
@@ -38,11 +37,6 @@ NEVER = (1 << 63) - 1
 
 _HASH = 0x9E3779B97F4A7C15 - (1 << 64)
 """What addresses are multiplied by: the golden ratio, of 64 bits."""
-
-
-def names_of(suffix: str) -> tuple[str, str, str]:
-    """The names of the module's functions, which end with a suffix."""
-    return f"{CLOSURE}_{suffix}", f"{KEY}_{suffix}", f"{FINISH}_{suffix}"
 
 
 def text(of: Places, suffix: str) -> str:

@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from lazyarr.nodes_inputs import Inputs, fill
-from lazyarr.nodes_ir import WRITES, Making, Places, Word, Write
+from lazyarr.nodes_ir import Making
+from lazyarr.nodes_words import WRITES, Places, Word, Write
 from lazyarr.object_fields import (
     C_CONTIGUOUS,
     DATA,
@@ -32,7 +33,7 @@ from lazyarr.object_fields import (
     WRITEABLE,
 )  # fmt: skip
 from lazyarr.storage import REPEATED, SMALL_WRITES
-from lazyarr.walk_ir import MISSING
+from lazyarr.walk_words import MISSING
 
 
 def is_slice(of: Places) -> Making:

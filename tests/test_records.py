@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lazyarr import records
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field, replace
 
 PACKAGE = Path(records.__file__).parent
 
@@ -53,7 +53,7 @@ class Empty:
 @dataclass(slots=True, weakref_slot=True)
 class Open:
     a: int
-    b: list[int] = dataclasses.field(default_factory=list)
+    b: list[int] = field(default_factory=list)
     c: int = 3
 
     def __post_init__(self) -> None:
@@ -111,7 +111,10 @@ def test_dataclasses() -> None:
     assert Empty() == Empty() and hash(Empty()) == hash(Empty()) and Frozen(1).__eq__(1) is NotImplemented
     assert repr(Frozen(1)) == "Frozen(a=1, b=())" and repr(Empty()) == "Empty()"
     assert not hasattr(Frozen(1), "__dict__")
-    assert dataclasses.replace(Frozen(1), b=(2,)) == Frozen(1, (2,))
+    for change_of in (dataclasses.replace, replace):
+        assert change_of(Frozen(1), b=(2,)) == Frozen(1, (2,)) and change_of(Empty()) == Empty()
+        with pytest.raises(TypeError):
+            change_of(Frozen(1), c=2)
     assert dataclasses.asdict(Frozen(1)) == {"a": 1, "b": ()}
     for change in (lambda: setattr(Frozen(1), "a", 2), lambda: delattr(Frozen(1), "a")):
         with pytest.raises(dataclasses.FrozenInstanceError):
@@ -159,7 +162,18 @@ def test_the_standard_library_is_told_when_it_asks() -> None:
     assert dataclasses.is_dataclass(Node) and [f.name for f in dataclasses.fields(Node)] == ["a", "b"]
     assert vars(Node)["__dataclass_fields__"] is not told
     assert dataclasses.replace(Node(1), a=3) == Node(3) and dataclasses.astuple(Node(1)) == (1, 2)
-    assert dataclasses.replace(Open(1), a=3) == Open(3, [], 4)
+    assert dataclasses.replace(Open(1), a=3) == replace(Open(1), a=3) == Open(3, [], 4)
+
+
+def test_records_have_defaults_of_their_own_kind() -> None:
+    """`dataclasses.field` would be the default itself."""
+    for path in PACKAGE.rglob("*.py"):
+        found = {
+            (node.module, alias.name) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.ImportFrom) for alias in node.names
+        }  # fmt: skip
+        ours = ("lazyarr.records", "dataclass") in found and path.stem != "records"
+        assert not (ours and found & {("dataclasses", "field"), ("dataclasses", "replace")}), path
 
 
 def test_nothing_is_written_before_the_first_object(monkeypatch: pytest.MonkeyPatch) -> None:

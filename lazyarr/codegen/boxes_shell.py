@@ -3,25 +3,16 @@
 In:  at run time, addresses of kernels and of their words.
 Out: ``void boxes(words, chunk, tid)``, the same for all programs.
 The chunks of the launch are those of the first kernel, then those of the second one, and so on.  A kernel
-that goes on from another one's results runs its chunks after those of that one.
-
-Words: FLAGS, SCRATCH, CALLS as `abi` has them (of which the kernels use their own); then for each kernel
-END (the first chunk behind its own), KERNEL (function), WORDS_AT (of its words, in bytes from the first
-word) and RESUMED (1: the next kernel goes on from this one's results).
+that goes on from another one's results runs its chunks after those of that one.  What it is given:
+`boxes_words`.
 """
 
 from __future__ import annotations
 
-from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.boxes_words import END, FIRST, KERNEL, PER_BOX, RESUMED, SYMBOL, WORDS_AT
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
-
-FIRST = Layout.FIRST
-END, KERNEL, WORDS_AT, RESUMED = range(4)
-PER_BOX = 4
-
-SYMBOL = "lazyarr_boxes"
 
 
 def boxes_kernel(target: Target) -> str:

@@ -14,16 +14,7 @@ Where whoever counted has kept the elements behind the ranks, the consumer reads
 left the sums of all that may be leaves, and sums are all that the consumer makes, a step is to pick eight of
 them (but the last one, whose last leaf has elements besides).
 Chunks run from the last to the first one: whoever counted the elements has read these last.
-
-Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
-(function), INNER_WORDS (template) and INNER_COUNT, TOLD (flags that these kernels report themselves), CHUNKS,
-GRAIN (steps of a chunk), STEPS, ELEMENTS (of all steps), RUN, DEPTH, COMPLEX (where steps begin, as
-`reduce_plan` has it; 1: complex numbers are summed), PARTIALS_WORD (of the consumer's words, in bytes),
-PICKED (bytes, as a power of two, of what it sums and nothing else; 0: it does anything), LEAF (octets of the
-shorter leaves of so many elements; 0: they are not alike), FEEDS; then for each feed PACK (function),
-PACK_WORDS, PACK_COUNT, RANKS (of the first element of each block, and the total), BLOCKS, SIZE (bytes of an
-element), COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in
-bytes from the words).  Before a buffer there is room for a block: a chunk's first step may begin within one.
+What it is given: `feed_words`.
 """
 
 from __future__ import annotations
@@ -31,34 +22,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_ranks import ELEMENTS as KEPT
-from lazyarr.codegen.compress_ranks import LEAFS, ROOMY, data_of, head_of, sum_up
-from lazyarr.codegen.compress_sums import OCTET, SUMMED, fold_of_leaves
+from lazyarr.codegen.compress_ranks import data_of, head_of, sum_up
+from lazyarr.codegen.compress_sums import fold_of_leaves
+from lazyarr.codegen.feed_words import (
+    BLOCKS,
+    BUFFER_AT,
+    CHUNKS,
+    COMPLEX,
+    COPY_AT,
+    DEPTH,
+    ELEMENTS,
+    FEEDS,
+    FIRST,
+    GRAIN,
+    IN_WORD,
+    INNER,
+    INNER_COUNT,
+    INNER_WORDS,
+    LEAF,
+    MEMORY,
+    MEMORY_BYTES,
+    MOVED,
+    OUT_WORD,
+    PACK,
+    PACK_COUNT,
+    PACK_WORDS,
+    PARTIALS_WORD,
+    PER_FEED,
+    PICKED,
+    RANKS,
+    RUN,
+    SIZE,
+    STEPS,
+    SYMBOLS,
+    TOLD,
+)
 from lazyarr.codegen.own_words import copy_words, report
+from lazyarr.codegen.ranks_words import ELEMENTS as KEPT
+from lazyarr.codegen.ranks_words import LEAFS, ROOMY
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.codegen.reduce_tree import halve, subtree
+from lazyarr.codegen.sum_leaves import OCTET, SUMMED
 from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
 
-MEMORY = Layout.SCRATCH
-(
-    MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, TOLD, CHUNKS, GRAIN, STEPS, ELEMENTS, RUN, DEPTH, LEAF,
-    COMPLEX, PARTIALS_WORD, PICKED, FEEDS, FIRST,
-) = range(Layout.FIRST, Layout.FIRST + 17)  # fmt: skip
-PACK, PACK_WORDS, PACK_COUNT, RANKS, BLOCKS, SIZE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(10)
-PER_FEED = 10
-STATE_BYTES = 16
-"""Behind a copy of words: the number of the next block, and where all elements are (0: nowhere)."""
-MOVED = 64
-"""Bytes that are moved together: as many may be read and written beyond those that are meant."""
-
 OCTET_BITS = OCTET.bit_length() - 1
-
-SYMBOLS = FEED, RANKS_OF = "lazyarr_feed", "lazyarr_feed_ranks"
-
 
 def feed_kernels(target: Target) -> str:
     """The text of their module."""

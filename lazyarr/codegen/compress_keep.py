@@ -14,18 +14,7 @@ on how many elements there are, to the element.  They are made a few at a time, 
 packed, while memory gives what comes next; then the sequence need not be looked at again.  What is added may
 raise flags that no leaf of the real tree does: then nothing is kept, and the usual way tells.
 
-Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), PACK (function), PACK_WORDS
-(template), PACK_COUNT, TOLD (flags that these kernels report themselves), SHIFT (bytes of an element, as a
-power of two), EACH (elements of a block), BLOCKS, GRAIN (blocks of a chunk), OUT_WORD, RANKS_WORD, ENDED_WORD
-(of the packing kernel's words, in bytes), BUFFER_AT (offset in the thread's memory of the first of two
-buffers) and BUFFER_BYTES, COUNTS (address of a word for each chunk: 0, then 1 more than it has kept), TAILS
-(address of the last `TAIL` elements of each chunk), THREADS and MINE (address of `STATE` words for each
-thread), LEAF, ROOM (elements, or octets), VOID (not 0: nothing is kept), SOURCE_WORD (of the packing kernel's
-words, in bytes: the address of what is to be prefetched) and SOURCE_BYTES (of that, for a block; 0: it does
-not lie side by side), and from CLOSE on COUNTED, NUMBER and SUMS as `compress_ranks` has them, which says
-what is left, too.
-Words of a thread, all 0 at first: PENDING (1 more than the chunk that it has packed last), BUFFER (which one
-it has not), CHUNK and RANK (a chunk, and where it begins).
+What it is given: `keep_words`.
 """
 
 from __future__ import annotations
@@ -33,49 +22,52 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lazyarr import mxcsr
-from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.compress_ranks import (
-    COUNTED,
-    ELEMENTS,
-    LEAFS,
-    NUMBER,
-    ROOMY,
-    SUMS,
-    data_of,
-    head_of,
-    sum_up,
+from lazyarr.codegen.compress_ranks import data_of, head_of, sum_up
+from lazyarr.codegen.compress_sums import sums_function
+from lazyarr.codegen.keep_words import (
+    BEYOND,
+    BLOCKS,
+    BUFFER,
+    BUFFER_AT,
+    BUFFER_BYTES,
+    CHUNK,
+    CLOSE,
+    COUNTS,
+    EACH,
+    ENDED_WORD,
+    GRAIN,
+    LEAF,
+    MEMORY,
+    MEMORY_BYTES,
+    MINE,
+    OUT_WORD,
+    PACK,
+    PACK_COUNT,
+    PACK_WORDS,
+    PENDING,
+    RANK,
+    RANKS_WORD,
+    ROOM,
+    SHIFT,
+    SOURCE_BYTES,
+    SOURCE_WORD,
+    STATE,
+    SYMBOLS,
+    TAIL,
+    TAILS,
+    THREADS,
+    TOLD,
+    VOID,
 )
-from lazyarr.codegen.compress_sums import MOST_OCTETS, OCTET, SUMMED, sums_function
 from lazyarr.codegen.own_words import copy_words, report
+from lazyarr.codegen.ranks_words import COUNTED, ELEMENTS, LEAFS, NUMBER, ROOMY, SUMS
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.codegen.reduce_plan import SLOT
+from lazyarr.codegen.sum_leaves import OCTET, SUMMED
 from lazyarr.records import dataclass
 from lazyarr.target import Target
 from lazyarr.tuning import tuning
-
-MEMORY = Layout.SCRATCH
-(
-    MEMORY_BYTES, PACK, PACK_WORDS, PACK_COUNT, TOLD, SHIFT, EACH, BLOCKS, GRAIN, OUT_WORD, RANKS_WORD,
-    ENDED_WORD, BUFFER_AT, BUFFER_BYTES, COUNTS, TAILS, THREADS, MINE, LEAF, ROOM, VOID, SOURCE_WORD,
-    SOURCE_BYTES, CLOSE,
-) = range(Layout.FIRST, Layout.FIRST + 24)  # fmt: skip
-FIRST = CLOSE + 3
-"""From CLOSE on come `compress_ranks`' words."""
-
-PENDING, BUFFER, CHUNK, RANK = range(4)
-STATE = 8
-"""Words of a thread: a cache line."""
-
-SCRATCH = 4
-"""Words in a thread's memory behind its copy of the packing kernel's: that kernel's ranks of a block and the
-next one, where it ended, and flags."""
-
-TAIL = (MOST_OCTETS + 1) * OCTET
-"""Elements before a chunk that its first sums may need."""
-
-BEYOND = (OCTET + 2) * OCTET
-"""Elements behind a chunk that are read with its last octets, and count for nothing."""
 
 BETWEEN = 1
 """Blocks that are packed between sums: memory gives no more meanwhile than what was asked for before (2 and 4
@@ -86,8 +78,6 @@ PATIENCE = 1 << 16
 
 FAR = 64
 """Chunks to look back for a tail, at most: so many that have kept nearly nothing are in a row."""
-
-SYMBOLS = KEEP, CLOSED = "lazyarr_keep", "lazyarr_keep_closed"
 
 
 def keep_kernels(target: Target) -> str:

@@ -1,27 +1,14 @@
 """Ranks: where the elements of each block begin among those that a mask keeps; and what may lie behind.
 
 In:  how many elements of each block are kept.   Out: for each block the sum of the counts before it, then
-that of all.
-Words: COUNTED (address of a slot for each block, as a fold leaves them), NUMBER (of blocks), SUMS (address of
-the results).
-
-Behind the ranks there come words that say what was kept where elements were counted by packing
-(`compress_keep`), and are 0 elsewhere: LEAFS (octets of the shorter leaves; 0: no sums), ELEMENTS (how many
-are kept there; 0: none), ROOMY (for how many elements or octets there is room); then, from the next cache
-line on, elements, or the sums of leaves, the shorter ones and then those of one octet more, ROOMY of each.
+that of all; the words are `ranks_words`'.
 """
 
 from __future__ import annotations
 
+from lazyarr.codegen.ranks_words import COUNTED, HEAD, LINE, NUMBER, SUMS
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_plan import SLOT
-
-COUNTED, NUMBER, SUMS = range(3)
-
-LEAFS, ELEMENTS, ROOMY, HEAD = range(4)
-"""Words behind the ranks, and how many there are."""
-
-LINE = 64
 
 
 def sum_up(b: Function, words: str) -> str:
@@ -49,8 +36,3 @@ def data_of(b: Function, head: str) -> str:
     at = b.op(f"ptrtoint ptr {head} to i64")
     at = b.op(f"and i64 {b.add(at, str(8 * HEAD + LINE - 1))}, {-LINE}")
     return b.op(f"inttoptr i64 {at} to ptr")
-
-
-def words_for(blocks: int, nbytes: int) -> int:
-    """Words of the ranks with so many bytes behind them."""
-    return blocks + 1 + HEAD + -(-(nbytes + LINE) // 8)

@@ -2,12 +2,7 @@
 
 In:  a sequence of floats, from a multiple of eight elements on.
 Out: for each octet (eight elements) the leaf that begins there, of one length and of one octet more; and the
-fold of a range out of these.
-NumPy cuts a range at half, rounded down to octets, until 128 elements are left.  So of `w` octets in ``2**d``
-leaves each has ``w >> d``, or one more, if none is left whole before or cut once more (`leaf_of`): leaf
-number k has ``(w + k with its bits in reverse) >> d``.  Only the last one has elements besides: it is added
-up elsewhere.
-
+fold of a range out of these (`sum_leaves`).
 A leaf is eight sums that run from octet to octet, then added by neighbours.  Eight leaves that begin side by
 side are made together, in registers that share what they load, and the neighbours of all eight added at once.
 """
@@ -16,39 +11,19 @@ from __future__ import annotations
 
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE
 from lazyarr.codegen.reduce_flow import Function
+from lazyarr.codegen.sum_leaves import LEVELS, OCTET
 from lazyarr.dtypes import PLAIN
 from lazyarr.target import Target
 from lazyarr.tuning import tuning
 
-OCTET = 8
-"""NumPy's accumulators."""
-
-LEAST_OCTETS, MOST_OCTETS = 8, 15
-"""Of the shorter leaves; the longer ones have at most 128 elements."""
-
 REGISTER = 64
 """Bytes of what is added at once."""
-
-SUMMED = {"f": 2, "d": 3}
-"""Types whose sums are made, and their bytes, as a power of two."""
 
 SUMS_PARAMS = "ptr %in", "i64 %count", "i64 %leaf", "ptr %short", "ptr %long", "ptr %source"
 
 LINES = 8
 """Cache lines that are asked for while eight leaves are made (`Tuning.sums_ahead`): half of what they were
 packed from, if a mask keeps half of that."""
-
-LEVELS = 3
-"""A step of a fold that is fed has eight leaves."""
-
-
-def leaf_of(elements: int) -> int:
-    """Octets of the shorter leaves of so many elements; 0 if not all are as deep."""
-    octets, depth = elements // OCTET, 0
-    while octets >> depth > MOST_OCTETS:
-        depth += 1
-    # (Nothing above a leaf may be one: 16 octets are.)
-    return octets >> depth if depth > LEVELS and octets >> depth - 1 > MOST_OCTETS + 1 else 0
 
 
 def sums_function(target: Target, name: str, char: str) -> Function:

@@ -33,7 +33,7 @@ from lazyarr.codegen.loopir import (
     applies,
     arguments,
 )
-from lazyarr.codegen.native import OWN
+from lazyarr.codegen.natives import OWN
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import flags
 from lazyarr.target import Target

@@ -6,7 +6,6 @@ In:  lane instructions, a Builder at some width, where each Ref lies.   Out: cod
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from lazyarr.codegen.abi import SCALAR_BYTES
 from lazyarr.codegen.builder import Builder
@@ -26,6 +25,7 @@ from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.loopir import PLACE, Apply, Gather, Lane, Load, Ref, Scatter, Store
 from lazyarr.codegen.native import native
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import replace
 
 PlaceOf = Callable[[Ref], Place]
 

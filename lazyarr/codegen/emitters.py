@@ -24,8 +24,8 @@ from lazyarr.codegen import (
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters_cast import CASTS
 from lazyarr.codegen.emitters_types import Fn, Rules, Value, convert, lane
-from lazyarr.op_targets import has
-from lazyarr.ops import OPS, kind, native
+from lazyarr.codegen.natives import has_emitter
+from lazyarr.ops import OPS, kind
 from lazyarr.target import Target
 
 Emit = Callable[[Builder, list[Value]], list[Value]]
@@ -46,14 +46,11 @@ def emitter(name: str, sig: str, target: Target) -> Emit | None:
 
     `name` is a row of the op table, or 'cast', which is 'copy'.
     """
-    op = OPS.get("copy" if name == "cast" else name)
-    if op is None or not has(op.targets, target.name):
+    if not has_emitter(name, sig, target):
         return None
     inputs, outputs = sig.split("->")
     if name in ("cast", "copy"):
         return bound(CASTS[inputs, outputs], lane(inputs))
-    if not native(name, sig):
-        return None
     rules = RULES[OPS[name].emitter]
     operand = inputs[-1]
     kinds = kind(operand)

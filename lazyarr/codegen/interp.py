@@ -32,7 +32,7 @@ from lazyarr.codegen.loopir import (
     Stmt,
     Store,
 )
-from lazyarr.codegen.native import DENSE, OFFSET
+from lazyarr.codegen.natives import DENSE, OFFSET
 from lazyarr.dtypes import PLAIN
 from lazyarr.ops import WITHIN, own_signature, row, within
 from lazyarr.ranges import RANGES

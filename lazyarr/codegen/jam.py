@@ -13,14 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
 
 from lazyarr.codegen import emit_rows
 from lazyarr.codegen.emitters_numpys import BRANCHING
 from lazyarr.codegen.fused_sums import chosen
 from lazyarr.codegen.loopir import PLACE, Apply, Jam, Kernel, Load, Loop, Once, Store
 from lazyarr.dtypes import PLAIN
-from lazyarr.records import NamedTuple
+from lazyarr.records import NamedTuple, replace
 from lazyarr.target import Target
 from lazyarr.tuning import tuning
 

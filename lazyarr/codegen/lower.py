@@ -11,7 +11,6 @@ stride, and a program's temporaries are contiguous.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from lazyarr.codegen.loopir import (
     PLACE,
@@ -31,10 +30,12 @@ from lazyarr.codegen.loopir import (
     Store,
     arguments,
 )
-from lazyarr.codegen.native import GATHER, SCATTER, native
+from lazyarr.codegen.native import native
+from lazyarr.codegen.natives import GATHER, SCATTER
 from lazyarr.codegen.stages import LOAD, NATIVE, ONCE, stages_of
 from lazyarr.fusion.parfor import SCAN, Inst, Parfor, result_char
 from lazyarr.ranges import RANGES
+from lazyarr.records import replace
 from lazyarr.target import Target
 
 ALWAYS_NATIVE = ("cast", "where")

@@ -1,40 +1,32 @@
-"""Which instructions of a parfor are emitted, and by what: the emitters of the op table, and a few more."""
+"""By what the instructions of a parfor are emitted: the emitters of the op table, and a few more."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from lazyarr.codegen.builder import Builder
 from lazyarr.codegen.emitters import Emit, clip_within, emitter
 from lazyarr.codegen.emitters_numpys import numpys
 from lazyarr.codegen.emitters_ranges import range_emitter
 from lazyarr.codegen.emitters_types import Value
-from lazyarr.ops import OPS, WITHIN
-from lazyarr.own_loops import own
+from lazyarr.codegen.natives import DENSE, GIVEN, OFFSET, OWN, is_native
+from lazyarr.ops import WITHIN
 from lazyarr.ranges import RANGES
 from lazyarr.target import Target
-
-DENSE = "dense"
-"""The identity.  Being native, its result lies in contiguous memory when a call takes it."""
-
-
-OFFSET, GATHER, SCATTER = "offset", "gather", "scatter"
 
 
 def native(op: str, sig: str, target: Target) -> Emit | None:
     """How to emit an instruction; None if NumPy's inner loop runs it."""
+    if not is_native(op, sig, target):
+        return None
     if op in OWN:
-        return OWN[op]
+        return _OWN[op]
     if op == WITHIN:
         return clip_within(sig)
     if op in RANGES:
         return range_emitter(op)
     if op in GIVEN:
-        return GIVEN[op].get(sig)
-    if target.without("emitters", op) and op in OPS and OPS[op].is_ufunc:
-        return None
+        return GIVEN[op][sig]
     found = emitter(op, sig, target)
-    return numpys(op, sig, target) if found is None and not own(op, sig) else found
+    return numpys(op, sig, target) if found is None else found
 
 
 def _same(b: Builder, args: list[Value]) -> list[Value]:
@@ -55,8 +47,4 @@ def _offset(b: Builder, args: list[Value]) -> list[Value]:
     return [found]
 
 
-OWN: dict[str, Emit] = {DENSE: _same, OFFSET: _offset}
-"""Instructions that are no ops of NumPy's: they raise no flag."""
-
-GIVEN: dict[str, Mapping[str, Emit]] = {}
-"""By signature: ops that a program added, by names that hold a digest of their code (`lazyarr.lowerings`)."""
+_OWN: dict[str, Emit] = {DENSE: _same, OFFSET: _offset}

@@ -4,30 +4,36 @@ In:  at run time, addresses of a consumer's kernel and of packing kernels, with 
 Out: ``void feed(words, chunk, tid)``, the same for all programs.
 Each thread has memory of its own: copies of the words, in which the pointers to packed elements are
 replaced, and one buffer for each feed.  So elements pass through the second-level cache, not through memory.
-
-Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
-(function), INNER_WORDS (template) and INNER_COUNT, FEEDS, TOLD (flags that these kernels report themselves);
-then for each feed PACK (function), PACK_WORDS, PACK_COUNT, TABLE (for each chunk: its first block, the end of
-its blocks, and bytes from where all of the packing kernel's result would begin, and all of what the
-consumer reads, to the thread's buffer), COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and
-IN_WORD (of the pointers, in bytes from the words).
+What it is given: `portion_words`.
 """
 
 from __future__ import annotations
 
-from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.own_words import copy_words, report
+from lazyarr.codegen.portion_words import (
+    BUFFER_AT,
+    COPY_AT,
+    FEEDS,
+    FIRST,
+    IN_WORD,
+    INNER,
+    INNER_COUNT,
+    INNER_WORDS,
+    MEMORY,
+    MEMORY_BYTES,
+    OUT_WORD,
+    PACK,
+    PACK_COUNT,
+    PACK_WORDS,
+    PER_FEED,
+    SYMBOL,
+    TABLE,
+    TABLE_BYTES,
+    TOLD,
+)
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.target import Target
-
-MEMORY = Layout.SCRATCH
-MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, FEEDS, TOLD, FIRST = range(Layout.FIRST, Layout.FIRST + 7)
-PACK, PACK_WORDS, PACK_COUNT, TABLE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(8)
-PER_FEED = 8
-TABLE_BYTES = 32
-
-SYMBOL = "lazyarr_portions"
 
 
 def feed_kernel(target: Target) -> str:

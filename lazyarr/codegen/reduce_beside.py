@@ -16,9 +16,10 @@ from __future__ import annotations
 from lazyarr.codegen.emit_lanes import from_raw, raw_type, splat_value, to_raw
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value, lane
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.loopir import Kernel, Load
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, combine, halves, load_scalar, parts, store_scalar, whole
+from lazyarr.codegen.reduce_fold import combine, halves, load_scalar, parts, store_scalar, whole
 from lazyarr.codegen.reduce_inner import Leaf
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_tree import LEAF

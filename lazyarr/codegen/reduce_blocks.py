@@ -8,12 +8,10 @@ came from; the same tree then runs over these.  Blocks are subtrees, so the cuts
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.loopir import Blocks, Call, Kernel, Load, Loop, Once, Ref, Stmt, Store
 from lazyarr.codegen.lower import Lowering
-from lazyarr.codegen.native import SCATTER
+from lazyarr.codegen.natives import SCATTER
 from lazyarr.codegen.reduce_body import Body, kernel_of, wanted
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import Leaf
@@ -26,7 +24,7 @@ from lazyarr.codegen.stages import CALL, LOAD, NATIVE, ONCE
 from lazyarr.codegen.tile import tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.fusion.parfor import result_char
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, replace
 from lazyarr.reduce_order import MASKED
 
 SLOTS = "_slots"

@@ -7,8 +7,9 @@ Subtrees of one run are combined as the tree has them; runs and what any order s
 from __future__ import annotations
 
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, combine, load_scalar, move, store_scalar
+from lazyarr.codegen.reduce_fold import combine, load_scalar, move, store_scalar
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_outputs import Chunk, outputs, tiles
 from lazyarr.codegen.reduce_plan import DEPTH, PARTIALS, SLOT, STEPS

@@ -11,9 +11,10 @@ Nothing is written beyond, even if the mask is not the one that was counted.
 from __future__ import annotations
 
 from lazyarr.codegen.emitters_types import Value, lane
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.mask_bits import bits_of, ones
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, extract, parts, store_scalar
+from lazyarr.codegen.reduce_fold import extract, parts, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_plan import ENDED, GRAIN, SLACK, STEPS
 from lazyarr.codegen.reduce_shuffle import packed_pieces, shuffle_for

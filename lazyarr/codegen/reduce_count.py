@@ -9,7 +9,7 @@ from __future__ import annotations
 from lazyarr.codegen.emitters_types import Value
 from lazyarr.codegen.mask_bits import true_lanes
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.fusion.parfor import Inst, Parfor, Reduction, result_char
+from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 
 
 def counted(parfor: Parfor) -> Parfor:
@@ -26,11 +26,6 @@ def _counts(inst: Inst, body: tuple[Inst, ...]) -> Inst:
         return inst
     cast = body[inst.args[0]]
     return inst._replace(args=cast.args) if cast.op == "cast" and cast.sig[0] == "?" else inst
-
-
-def counts(inst: Inst, parfor: Parfor) -> bool:
-    """Does a 'reduce' count bools?"""
-    return inst.sig != "?" and result_char(parfor.body[inst.args[0]]) == "?"
 
 
 def _needed(body: list[Inst]) -> tuple[Inst, ...]:

@@ -20,11 +20,12 @@ from lazyarr.codegen.emit_body import PlaceOf, Registers, apply, emit_body
 from lazyarr.codegen.emit_lanes import Place, from_raw, load_raw, raw_type, splat_value, to_raw
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.fused_sums import SUMS, fused, one
 from lazyarr.codegen.loopir import PLACE, Apply, Kernel, Lane, Load, Loop, Once
 from lazyarr.codegen.reduce_beside import put_apart
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, combine, parts
+from lazyarr.codegen.reduce_fold import combine, parts
 from lazyarr.codegen.reduce_inner import Leaf, vector_lanes
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_plan import CROSSED_RUN, SLOT

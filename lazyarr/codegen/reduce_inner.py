@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value, lane
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.loopir import Apply, Kernel, Loop, Once
 from lazyarr.codegen.reduce_body import Body, Later, straight
 from lazyarr.codegen.reduce_compress import pack, room
 from lazyarr.codegen.reduce_count import add_counts
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import (
-    Fold,
     combine,
     extract,
     horizontal,

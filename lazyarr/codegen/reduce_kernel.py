@@ -13,12 +13,12 @@ from functools import cached_property
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import Status
-from lazyarr.codegen.emitters_numpys import numpys
 from lazyarr.codegen.emitters_types import Value, convert
-from lazyarr.codegen.native import OWN
+from lazyarr.codegen.folds import Fold, folds_of
+from lazyarr.codegen.natives import OWN
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, combine, deciding, folds_of, load_scalar, neutral_value
-from lazyarr.codegen.reduce_plan import SLOT
+from lazyarr.codegen.reduce_fold import combine, deciding, load_scalar, neutral_value
+from lazyarr.codegen.reduce_plan import PASSES, SLOT, lasting
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.ops import flags
@@ -29,11 +29,6 @@ FOLD_PARAMS = ("ptr %words", "ptr %ctx", "i64 %start", "i64 %n", "ptr %out")
 """Of the function that folds elements [start, start + n) of the group's index space into `out` slots.
 
 A negative n asks for as many elements of several outputs, to the end (`reduce_beside`, `reduce_crossed`)."""
-
-PASSES = 2
-"""Rows that are folded more than once before the next ones are come from memory once, which gives nothing in
-the other passes: so many of them share the fetching of the next rows.  (Halves, one after the other: where
-each asks for every other line, the processor's prefetchers ask for the rest at the wrong time.)"""
 
 CHUNK_PARAMS = ("ptr %words", "i64 %chunk", "i64 %tid")
 
@@ -217,11 +212,6 @@ class Reduce:
         for d in dims:
             found = self.extent(b, d) if found == "1" else b.mul(found, self.extent(b, d))
         return found
-
-
-def lasting(parfor: Parfor, target: Target) -> bool:
-    """Does an element take longer to compute than memory does to give it?"""
-    return any(numpys(i.op, i.sig, target) for i in parfor.body if "->" in i.sig)
 
 
 def neutral_of(b: Function, fold: Fold) -> Value:

@@ -24,11 +24,12 @@ from lazyarr.codegen.emit_body import Registers
 from lazyarr.codegen.emit_lanes import splat
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.loopir import Kernel, Scatter, Store
 from lazyarr.codegen.reduce_beside import abreast, got, joined, plain, put, side_by_side
 from lazyarr.codegen.reduce_body import Later
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, extract, load_scalar, parts, store_scalar
+from lazyarr.codegen.reduce_fold import extract, load_scalar, parts, store_scalar
 from lazyarr.codegen.reduce_inner import EXIT, LANES, Leaf, masked
 from lazyarr.codegen.reduce_kernel import FOLD_PARAMS, Reduce
 from lazyarr.codegen.reduce_tree import LEAF, in_sequence, tree_function

@@ -10,19 +10,12 @@ from __future__ import annotations
 
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.emitters_types import Value, convert
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.reduce_beside import OUTPUTS
 from lazyarr.codegen.reduce_compress import begin_packing, tell_end
 from lazyarr.codegen.reduce_crossed import LEAST_ROWS
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import (
-    Fold,
-    chosen,
-    decided,
-    load_scalar,
-    move,
-    neutral_value,
-    store_scalar,
-)
+from lazyarr.codegen.reduce_fold import chosen, decided, load_scalar, move, neutral_value, store_scalar
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce, accumulate
 from lazyarr.codegen.reduce_outputs import Chunk, decode, outputs
 from lazyarr.codegen.reduce_plan import CROSSED_RUN, DECIDED, DEPTH, FOLD, PARTIALS, RUN, RUNS, SLOT, STEPS

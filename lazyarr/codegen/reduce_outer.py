@@ -16,11 +16,12 @@ from lazyarr.codegen import emit_calls
 from lazyarr.codegen.builder import LINE, SECOND_LEVEL
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.emitters_types import Value
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import Lowering
 from lazyarr.codegen.reduce_body import Body
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, chosen, load_scalar, neutral_value, store_scalar
+from lazyarr.codegen.reduce_fold import chosen, load_scalar, neutral_value, store_scalar
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce
 from lazyarr.codegen.reduce_outputs import Chunk, decode, nested, outputs
 from lazyarr.codegen.reduce_plan import COLUMNS, PARTIALS, RUN, SLOT, STEPS

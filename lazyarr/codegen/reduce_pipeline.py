@@ -9,9 +9,9 @@ all programs with the same loops, operands and folds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from lazyarr.codegen.emit_status import fpe_bits
+from lazyarr.codegen.folds import refusal
 from lazyarr.codegen.loopir import Blocks, Kernel
 from lazyarr.codegen.pipeline import Module, Source
 from lazyarr.codegen.reduce_beside import applies, beside
@@ -20,7 +20,6 @@ from lazyarr.codegen.reduce_combine import combine_function
 from lazyarr.codegen.reduce_count import counted
 from lazyarr.codegen.reduce_crossed import crossed, lanes_across, panel_bytes
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import refusal
 from lazyarr.codegen.reduce_inner import in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_leaves import fold_functions
@@ -38,6 +37,7 @@ from lazyarr.codegen.symbols import symbol_of
 from lazyarr.codegen.verify import verify_kernel
 from lazyarr.codegen.verify_folds import verify_folds
 from lazyarr.fusion.parfor import Parfor
+from lazyarr.records import replace
 from lazyarr.target import Target
 
 PLACEHOLDER = "lazyarr_reduction"

@@ -46,10 +46,16 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.fusion.parfor import Inst, Parfor, Reduction
 from lazyarr.records import NamedTuple
 from lazyarr.reduce_order import Loop, Order
+from lazyarr.target import Target
 
 RUN, RUNS, DEPTH, STEPS, GRAIN, PARTIALS, DECIDED, FOLD, SLACK, ENDED, AHEAD = range(11)
 SLOT = 16
 """Bytes of a partial result: room for a complex128, or for a value and its position."""
+
+PASSES = 2
+"""Rows that are folded more than once before the next ones are come from memory once, which gives nothing in
+the other passes: so many of them share the fetching of the next rows.  (Halves, one after the other: where
+each asks for every other line, the processor's prefetchers ask for the rest at the wrong time.)"""
 
 CHUNK = 1 << 16
 """Elements that a chunk folds, roughly."""
@@ -165,6 +171,11 @@ def across(parfor: Parfor) -> bool:
 def stepped(parfor: Parfor) -> bool:
     """May a fold be cut into steps?  Strict sequences may not."""
     return all(r.order != "sequential" for _, r in reductions(parfor))
+
+
+def lasting(parfor: Parfor, target: Target) -> bool:
+    """Does an element take longer to compute than memory does to give it?"""
+    return any(target.whose(i.op, i.sig) for i in parfor.body if "->" in i.sig)
 
 
 def cut(

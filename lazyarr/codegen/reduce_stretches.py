@@ -10,9 +10,9 @@ stretch's sum to the accumulator, and begins the next one.  What is added where 
 
 from __future__ import annotations
 
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.reduce_body import Body
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.dtypes import PLAIN
 

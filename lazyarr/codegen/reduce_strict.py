@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from lazyarr.codegen.emit_lanes import splat
 from lazyarr.codegen.emitters_types import convert
+from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.reduce_body import Body
 from lazyarr.codegen.reduce_flow import Function
-from lazyarr.codegen.reduce_fold import Fold, load_scalar, store_scalar
+from lazyarr.codegen.reduce_fold import load_scalar, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_plan import SLOT
 from lazyarr.codegen.reduce_stretches import stretches

@@ -27,29 +27,7 @@ they would run next: DONE says how far each came, counting kernels at each time,
 when it is run again.
 
 Kernels without calls of NumPy's loops leave what they raise in the CPU's status flags, which are clear when
-a thread begins; the rest report it themselves.
-
-Words: FLAGS (unused), MEMORY and CALLS as `abi` has them, then MEMORY_BYTES (of one thread), SCRATCH_AT (in
-it), LAST (number of the last block, in one row of each of those axes), ALL (blocks, in all rows of these),
-RUN (blocks of a chunk), OUTER (how many of these there are),
-OUTER_AT (their extents, the last one first), PARTS (number of kernels), STRIPS, MOST (the largest lag),
-BEYOND (the most that LAG and FRONT of a part are together), DELAY, SLOTS_AT (in the memory), SLOT_BYTES,
-STOP, DONE_AT (a cache line for each strip, then for each seam: threads write there all the time); then a
-part for each of the kernels that take turns.
-A part: LAG (which it leaves out at the end of a strip), FRONT (which it leaves out where one begins), BEGIN
-and END (its blocks), RAISED (the word that collects floating-point status), CARE (what of that stops the
-strips), its variants in the first block, in others, in the last one: HEAD, BODY, TAIL, and MARGINS, or 0.
-A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`),
-MOVES and MOVE_COUNT.
-A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where
-it begins there in block 0), STEP (bytes from block to block), MADE and MADE_FRONT (LAG and FRONT of the
-kernel that fills the slot), JUMPS (as many words as OUTER says: bytes from row to row along those axes).
-Margins, which are copied where a kernel is about to run: the number of tables, then these.
-A table: FROM and TO (the words of buffers' addresses), ROW (bytes), BEFORE (which row of the buffers is the
-first one of block 0), ROWS_EACH (of a block), HEIGHT (all rows; the first and the last block have also those
-before and behind), PIECES (number); then the pieces.
-A piece: LOW and HIGH (rows), PLACE (in the row), BYTES, TIMES (in the row), APART.
-Places of words are in bytes from the words that hold them.
+a thread begins; the rest report it themselves.  What they are given: `rows_words`.
 """
 
 from __future__ import annotations
@@ -62,32 +40,72 @@ from lazyarr.codegen.emit_status import take
 from lazyarr.codegen.own_words import report
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
+from lazyarr.codegen.rows_words import (
+    ALL,
+    APART,
+    AT,
+    BASE,
+    BEFORE,
+    BEGIN,
+    BEYOND,
+    BODY,
+    BYTES,
+    CARE,
+    CHUNKS,
+    COUNT,
+    DELAY,
+    DONE_AT,
+    END,
+    FIRST,
+    FIRST_PIECE,
+    FROM,
+    FRONT,
+    HEAD,
+    HEIGHT,
+    HIGH,
+    JUMPS,
+    KERNEL,
+    LAG,
+    LAST,
+    LOW,
+    MADE,
+    MADE_FRONT,
+    MARGINS,
+    MEMORY,
+    MEMORY_BYTES,
+    MOST,
+    MOVE_COUNT,
+    MOVES,
+    OUTER,
+    OUTER_AT,
+    PARTS,
+    PER_MOVE,
+    PER_PART,
+    PER_PIECE,
+    PIECES,
+    PLACE,
+    RAISED,
+    ROW,
+    ROWS,
+    ROWS_EACH,
+    RUN,
+    SCRATCH_AT,
+    SEAM,
+    SLOT_BYTES,
+    SLOTS_AT,
+    STEP,
+    STOP,
+    STRIP,
+    STRIPS,
+    TAIL,
+    TEMPLATE,
+    TIMES,
+    TO,
+    WORD,
+    WORDS,
+)
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
-
-MEMORY = Layout.SCRATCH
-(
-    MEMORY_BYTES, SCRATCH_AT, LAST, ALL, RUN, OUTER, OUTER_AT, PARTS, STRIPS, MOST, BEYOND, DELAY, SLOTS_AT,
-    SLOT_BYTES, STOP, DONE_AT, FIRST
-) = range(Layout.FIRST, Layout.FIRST + 17)  # fmt: skip
-LAG, FRONT, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL, MARGINS = range(10)
-PER_PART = 10
-KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
-WORD, BASE, AT, STEP, MADE, MADE_FRONT, JUMPS = range(7)
-PER_MOVE = 7
-FROM, TO, ROW, BEFORE, ROWS_EACH, HEIGHT, PIECES, FIRST_PIECE = range(8)
-LOW, HIGH, PLACE, BYTES, TIMES, APART = range(6)
-PER_PIECE = 6
-WORDS = 8
-"""Of a template, which are copied together; and of a cache line."""
-
-SYMBOLS = ROWS, STRIP, SEAM = "lazyarr_rows", "lazyarr_rows_strips", "lazyarr_rows_seams"
-
-
-def slots(delay: int) -> int:
-    """Of a strip: for the blocks at its head, at its tail, and those that others take turns with."""
-    return 3 * delay + 1
-
 
 _COPY = "copy_margins"
 _COPY_PARAMS = "ptr %words", "ptr %margins", "i64 %block", "i1 %first", "i1 %last"

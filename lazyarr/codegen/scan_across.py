@@ -12,7 +12,7 @@ from lazyarr.codegen import emit_calls
 from lazyarr.codegen.emit_rows import Range
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.lower import Lowering
-from lazyarr.codegen.native import DENSE
+from lazyarr.codegen.natives import DENSE
 from lazyarr.codegen.reduce_body import Body
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce

@@ -24,20 +24,14 @@ from lazyarr.codegen.reduce_fold import load_scalar, parts, store_scalar, whole
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS, Reduce
 from lazyarr.codegen.reduce_outer import call_frame
 from lazyarr.codegen.reduce_outputs import Chunk, outputs, tiles
-from lazyarr.codegen.scan_plan import ROWS
+from lazyarr.codegen.scan_plan import BOUNDS, CARRY, ROWS
 from lazyarr.codegen.tile import LEAST, tile
 from lazyarr.codegen.vectorize import vectorize
 from lazyarr.dtypes import PLAIN
-from lazyarr.fusion.parfor import SCAN, Parfor
+from lazyarr.fusion.parfor import Parfor
 
 AT_ONCE = 16
 """Elements between two branches: there the code generator's lowest level keeps values in registers."""
-
-BOUNDS = 0
-"""The extra word of a single sequence: address of where each piece begins, and the end; 0: it is one."""
-
-CARRY = 16
-"""Bytes for the last running result of a row."""
 
 
 def staged(r: Reduce) -> Kernel:
@@ -54,11 +48,6 @@ def rows_of(parfor: Parfor) -> int:
 def row_bytes(parfor: Parfor, scratch_bytes: int) -> int:
     """Scratch memory of a thread: each row has its own."""
     return -(-scratch_bytes // 64) * 64 * rows_of(parfor)
-
-
-def left_bytes(parfor: Parfor) -> int:
-    """What a piece of a single sequence leaves for the next one."""
-    return CARRY * sum(inst.op == SCAN for inst in parfor.body)
 
 
 def along_function(r: Reduce, kernels: tuple[Kernel, ...], name: str) -> Function:

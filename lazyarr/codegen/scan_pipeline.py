@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from lazyarr.codegen.emit_status import fpe_bits
 from lazyarr.codegen.loopir import Kernel
-from lazyarr.codegen.native import OWN
+from lazyarr.codegen.natives import OWN
 from lazyarr.codegen.pipeline import Source
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.scan_across import accumulator_bytes, across_function, row_kernel

@@ -1,12 +1,15 @@
 """How a scan is cut into chunks: each has the whole sequence of some positions of the other loops.
 
 In:  the kinds and extents of loops, outermost first: ``p* s`` or ``p* s p``.   Out: the tile.
+A single sequence may be cut into pieces (`scan_along`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+
+from lazyarr.fusion.parfor import SCAN, Parfor
 
 COLUMNS = 2048
 """Most columns of a chunk that scans across rows: their accumulators (memory for so many) stay in caches."""
@@ -28,6 +31,12 @@ SHORT = 16
 
 LINE = 64
 """Elements: whole cache lines, of any type."""
+
+BOUNDS = 0
+"""The extra word of a single sequence: address of where each piece begins, and the end; 0: it is one."""
+
+CARRY = 16
+"""Bytes for the last running result of a row."""
 
 
 def tiles_along(dims: str, shape: Sequence[int], threads: int) -> list[int]:
@@ -54,3 +63,8 @@ def _width(columns: int, passed: int, threads: int) -> int:
         return min(COLUMNS, max(LINE, PASSED // passed // LINE * LINE))
     share = -(-columns // (LINE * threads)) * LINE
     return min(COLUMNS, max(NARROW, share))
+
+
+def left_bytes(parfor: Parfor) -> int:
+    """What a piece of a single sequence leaves for the next one."""
+    return CARRY * sum(inst.op == SCAN for inst in parfor.body)

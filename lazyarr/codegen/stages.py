@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lazyarr.codegen.native import DENSE, GATHER, SCATTER
+from lazyarr.codegen.natives import DENSE, GATHER, SCATTER
 from lazyarr.fusion.parfor import EFFECTS, SCAN, Inst, Parfor
 from lazyarr.records import dataclass
 

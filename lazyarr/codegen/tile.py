@@ -7,8 +7,6 @@ its arguments: NumPy's loops take other paths when operands overlap.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lazyarr.codegen.loopir import (
     Apply,
     Blocks,
@@ -25,6 +23,7 @@ from lazyarr.codegen.loopir import (
     Store,
 )
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import replace
 
 CACHE = 16 << 10
 """Bytes that the slots of a thread may fill: half of a small first-level cache, so that operands fit too."""

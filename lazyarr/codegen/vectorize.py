@@ -10,12 +10,11 @@ loop over single ones comes in between, 'more'.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lazyarr.codegen.emit_rows import overlapping
 from lazyarr.codegen.emitters_numpys import numpys
 from lazyarr.codegen.loopir import Apply, Blocks, Gather, Kernel, Load, Loop, Scatter, Stmt, Store
 from lazyarr.dtypes import PLAIN
+from lazyarr.records import replace
 from lazyarr.target import Target
 from lazyarr.tuning import tuning
 

@@ -21,6 +21,7 @@ say, `scratch_bytes` per thread), it holds for a kernel that passes:
 
 from __future__ import annotations
 
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.codegen.jam import can_jam, main_of, rows_read
 from lazyarr.codegen.loopir import (
     AFTER_MAIN,
@@ -41,12 +42,8 @@ from lazyarr.codegen.loopir import (
     Stmt,
     Store,
 )
-from lazyarr.codegen.native import OFFSET
+from lazyarr.codegen.natives import OFFSET
 from lazyarr.dtypes import PLAIN
-
-
-class InvalidKernel(Exception):
-    """The loop IR breaks a rule: a defect of the compiler."""
 
 
 def verify_kernel(kernel: Kernel, after: str) -> None:

@@ -15,8 +15,8 @@ import re
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.codegen.linear import ZERO, Facts, Number, Poly, poly
-from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.records import NamedTuple, dataclass
 
 ITERATIONS = 16

@@ -11,7 +11,6 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -23,7 +22,7 @@ from lazyarr.compiling.values import Method, Number, Pinned, Refused, Traced
 from lazyarr.dtypes import PLAIN, char_of
 from lazyarr.expr import Expr
 from lazyarr.namespace import Function
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.scalar.bytecode import Code, decoded
 from lazyarr.scalar.bytecode import Refused as NotPlain
 from lazyarr.scalar.ir import Place

@@ -9,7 +9,6 @@ place, or the function is refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy
@@ -20,7 +19,7 @@ from lazyarr.compiling.values import Refused, Slot
 from lazyarr.expr import Expr, Read
 from lazyarr.fusion.turns import Margin
 from lazyarr.plan import Step, Walk
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.row_rings import Ring
 from lazyarr.values import Buffer, Unwritten
 

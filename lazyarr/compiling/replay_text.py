@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy
 
-from lazyarr.nodes_ir import Making, Word, alike, leaf, whole
+from lazyarr.nodes_ir import Making, alike, leaf, whole
+from lazyarr.nodes_words import Word
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, TYPE, VALUE
 from lazyarr.sight_looks import Sighted
 from lazyarr.sight_rows import Also, Row
 from lazyarr.sight_text import LAUNCHING, begin, signalled, timed
-from lazyarr.walk_ir import MISSING
+from lazyarr.walk_words import MISSING
 
 
 class Replayed(IntEnum):
@@ -82,7 +83,7 @@ class Argument(IntEnum):
     CARE = 2
     """Bits that the address of plain memory must not have; of a number a `Care`."""
     LOOK = 3
-    """How plain memory lies, as an operand in `nodes_ir.Entry`; so the argument itself begins here."""
+    """How plain memory lies, as an operand in `nodes_words.Entry`; so the argument itself begins here."""
 
 
 class Result(IntEnum):
@@ -165,10 +166,11 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
     return f
 
 
-def private(of: Any, argument: int) -> list[Making]:
-    """Functions that it calls."""
-    made: tuple[Callable[[Any], Making], ...] = (*LAUNCHING, alike, whole, _given)
-    return [*[each(of) for each in made], _fits(of, argument)]
+def text(of: Any, argument: int, name: str) -> str:
+    """The module: the function, and those that it calls."""
+    private: tuple[Callable[[Any], Making], ...] = (*LAUNCHING, alike, whole, _given)
+    made = [*[make(of) for make in private], _fits(of, argument), replayed(of, name, argument)]
+    return "\n".join([each.text() for each in made])
 
 
 def _fits(of: Any, argument: int) -> Sighted:

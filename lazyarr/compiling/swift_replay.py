@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from lazyarr import nodes_ir, sight_rows
+from lazyarr import nodes_words, sight_rows
 from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray, plain
 from lazyarr.compiler import COMPILER, loads_cached
@@ -23,12 +23,12 @@ from lazyarr.compiling.calling import WARNED
 from lazyarr.compiling.interpret import ABSENT, Cell
 from lazyarr.compiling.known import Known
 from lazyarr.compiling.replay import Make
-from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result, private, replayed
+from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result, text
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.hot import ran
 from lazyarr.node_places import places
-from lazyarr.nodes_ir import AXES, OPERAND, Word
+from lazyarr.nodes_words import AXES, OPERAND, Word
 from lazyarr.sight_rows import MOST_VALUES, Also, Launch, Number, Row, Rows, begun
 from lazyarr.swift_sight import Given, launching
 from lazyarr.threading.run import parallel_for
@@ -51,7 +51,7 @@ CARE = {number: Care.EXACT if number >= Number.INT else Care.NONE for number in 
 ARGUMENT = Argument.LOOK + OPERAND
 """Words of an argument."""
 
-_PLACES = [*dict.fromkeys((*nodes_ir.Places._fields, *sight_rows.Places._fields))]
+_PLACES = [*dict.fromkeys((*nodes_words.Places._fields, *sight_rows.Places._fields))]
 Places: Any = namedtuple("Places", _PLACES)     # type: ignore[misc]
 """Where objects have the attributes that the code looks at."""
 
@@ -99,10 +99,7 @@ def load(compiles: bool) -> Code | None:
     where = places(Places, array=plain(numpy.empty(0)))
     if where is None:
         return None
-    found = launching(
-        "replayed", lambda name: [*private(where, ARGUMENT), replayed(where, name, ARGUMENT)],
-        (where, ARGUMENT), compiles,
-    )  # fmt: skip
+    found = launching("replayed", partial(text, where, ARGUMENT), (where, ARGUMENT), compiles)
     return None if found is None else Code(*found)
 
 
@@ -207,7 +204,7 @@ def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[in
     begin = begun(row, filled.bound)
     if begin is None:
         return False
-    entries: dict[Launch, list[list[int]]] = {
+    entries: dict[int, list[list[int]]] = {
         each: [] for each in (Launch.READ, Launch.REAL, Launch.WRITTEN, Launch.MADE)
     }
     first = begin + row.words[begin + Launch.WORDS_AT] // 8

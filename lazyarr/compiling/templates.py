@@ -12,7 +12,6 @@ does the same for all lengths above 1; which of them are one is part of the kind
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy
@@ -22,7 +21,7 @@ from lazyarr.compiling.formulas import Formula, Reader
 from lazyarr.compiling.values import Refused, Slot
 from lazyarr.expr import Expr, Map, Read, Reduce, Scan
 from lazyarr.geometry import extent, fresh, geometry, offset_of
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.values import Buffer, Unwritten
 
 EXACT = 4

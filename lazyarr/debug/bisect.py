@@ -15,9 +15,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.switches import SWITCHES, Switch
 
 Off = tuple[str, ...]

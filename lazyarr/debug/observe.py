@@ -11,14 +11,14 @@ import os
 import runpy
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, field
+from dataclasses import asdict
 
 from lazyarr.config import OBSERVED
 from lazyarr.debug import watch
 from lazyarr.debug.explain import Explanation, Group
 from lazyarr.fusion.program import NUMBERING
 from lazyarr.ops import OPS
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import field
 from typing import Any
 
 import numpy
@@ -28,7 +27,7 @@ from lazyarr.geometry import fresh, geometry, same
 from lazyarr.materialize import is_whole_range
 from lazyarr.plan import Walk
 from lazyarr.ranges import ASKED, RANGES
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.srcloc import line_of
 from lazyarr.values import Positions, Unwritten, is_held
 

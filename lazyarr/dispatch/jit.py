@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import threading
 import time
 import warnings
+from _thread import _local
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -49,7 +49,7 @@ class NotCompiled(Exception):
     """The code is not in the cache, and LLVM is not to be loaded for it now."""
 
 
-class _Thread(threading.local):
+class _Thread(_local):
     missed: list[str] | None = None
 
 

@@ -6,7 +6,7 @@ llvmlite takes a tenth of a second and 60 MB to import, so nothing else imports 
 
 from __future__ import annotations
 
-import threading
+from _thread import RLock
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,10 +15,10 @@ from typing import Any
 from lazyarr.forks import hold_at_forks
 from lazyarr.interrupts import hold_signals, release_signals
 
-loading = threading.RLock()
+loading = RLock()
 """Held by whoever makes, loads or sets up code that there is once per process; never while forking."""
 
-_lock = threading.RLock()
+_lock = RLock()
 
 
 @contextmanager

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import field
 from functools import partial
 from operator import add, attrgetter
 from typing import Any, Protocol
@@ -32,7 +31,7 @@ from lazyarr.fusion.pieces import whole_of
 from lazyarr.fusion.program import Program, Rewritten
 from lazyarr.fusion.shifts import shifts
 from lazyarr.geometry import offset_of
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.reduce_order import Order
 
 

@@ -8,7 +8,6 @@ Constants are runtime scalars, one each, so that ``x * 0.1`` and ``x * 0.2`` sha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from operator import attrgetter
 from typing import Any
 
@@ -29,7 +28,7 @@ from lazyarr.fusion.registry import Active
 from lazyarr.fusion.rewrite import Rewrite
 from lazyarr.geometry import fresh, offset_of, same
 from lazyarr.ops import flags, function, kind
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 

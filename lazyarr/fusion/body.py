@@ -8,7 +8,6 @@ Equal instructions are one.  An instruction that a rule replaces is never there;
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,7 @@ from lazyarr.fusion.registry import Active
 from lazyarr.fusion.replacement import LEAF, NUMBER, Step, loop_for
 from lazyarr.fusion.rewrite import CAST, AnyRewrite, Rewrite, Value, is_number
 from lazyarr.ops import flags, native
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.switches import is_off
 
 UNSAID = frozenset({"load", "scalar", "cast"})

@@ -14,7 +14,6 @@ import itertools
 import math
 from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy
@@ -29,7 +28,7 @@ from lazyarr.fusion.pieces import BOXES, Piece, whole_of
 from lazyarr.fusion.reindex import spread
 from lazyarr.fusion.short_folds import layers, unrolled
 from lazyarr.geometry import fresh, same
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.reduce_order import Order
 
 MOST_BOXES = 27

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import field
 
 from lazyarr.fusion.group import Group
 from lazyarr.fusion.touches import Touch, narrowed, spread_out
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 
 LARGE = 16
 """What has one part in so many of the bytes of a row counts."""

@@ -9,7 +9,6 @@ touch the same element in the same iteration where they are equal.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -18,7 +17,7 @@ from lazyarr.expr import ELEMENTWISE, FOLDS, Compress, Expr, Gather, Map, Read, 
 from lazyarr.fusion.alias import ANYWHERE, Memory, anywhere
 from lazyarr.fusion.reindex import Reindex
 from lazyarr.geometry import offset_of, same
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field, replace
 
 if TYPE_CHECKING:
     from lazyarr.fusion.boxes import Unit

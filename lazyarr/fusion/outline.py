@@ -7,11 +7,10 @@ Partition tries these places first, and checks each as it checks any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 
 from lazyarr.expr import Expr
 from lazyarr.fusion.group import Group
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 
 
 @dataclass(slots=True, eq=False)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -68,7 +67,7 @@ from lazyarr.fusion.reindex import CROSSING, crossed, reindex, spread
 from lazyarr.fusion.rows import Found
 from lazyarr.fusion.structure import Tokens
 from lazyarr.geometry import same
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.switches import is_node_off, is_off
 
 MAX_NODES = 128

@@ -6,7 +6,6 @@ Whose memory the operands are, and where runtime scalars come from, is for a ste
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import Any
 
 import numpy
@@ -14,7 +13,7 @@ import numpy
 from lazyarr.expr import Expr
 from lazyarr.fusion.collapse import Loops
 from lazyarr.fusion.parfor import Parfor
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 
 Constant = tuple[Expr, int] | numpy.generic
 """A runtime scalar: a node and which of its inputs it is, or a value that belongs to the op."""

@@ -17,7 +17,6 @@ NumPy does it, so flags are NumPy's: what nobody reads and may raise some is sto
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field, replace
 
 from lazyarr.expr import FOLDS, Expr, Read, Reduce
 from lazyarr.fusion.alias import Memory
@@ -28,7 +27,7 @@ from lazyarr.fusion.patchwork import Patchwork, patchworks
 from lazyarr.fusion.pieces import copy_of
 from lazyarr.fusion.uniting import Prospects, Readers, Search, Short, Uniting, is_plain
 from lazyarr.geometry import same
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field, replace
 
 IN_VAIN = 2
 """Pieces for each node of an evaluation, besides those of one unit, that may be made for units that do not

@@ -8,9 +8,8 @@ of before a registration are not found after it, and are found again once it is 
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -39,7 +38,7 @@ from lazyarr.fusion.rewrite import (
     ops,
 )
 from lazyarr.fusion.rules import RULES
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.switches import is_off
 
 NONE = -1
@@ -138,7 +137,7 @@ def in_bodies(tree: Any, made: Mapping[str, Lowering]) -> Any:
 
 
 _interned: WeakValueDictionary[tuple[int, ...], Rules] = WeakValueDictionary()
-_lock = threading.Lock()
+_lock = allocate_lock()
 
 
 _current = Rules()

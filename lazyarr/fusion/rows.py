@@ -18,7 +18,6 @@ import math
 import sys
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import field
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
@@ -34,7 +33,7 @@ from lazyarr.fusion.leading import ANEW, begun_of, in_rows, led, may_lead
 from lazyarr.fusion.touches import Flat, Touch, flats, in_step, like
 from lazyarr.fusion.whole_launches import note_chain
 from lazyarr.geometry import offset_of
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 
 MOST = 64
 """Groups of a chain: planning looks at all that is different of what they touch."""

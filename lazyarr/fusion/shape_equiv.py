@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy
 
 from lazyarr.expr import ELEMENTWISE, Compress, Expr, Gather, Read, Reduce
 from lazyarr.geometry import offset_of
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 
 Dim = tuple[int, int, int]
 

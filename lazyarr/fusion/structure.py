@@ -10,7 +10,6 @@ A reference is a number: k >= 0 is node k, k < 0 is value -1 - k of others.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import field
 from itertools import chain, count, islice, repeat
 from operator import attrgetter, is_
 from typing import Any
@@ -28,7 +27,7 @@ from lazyarr.fusion.kinds import Key, Kinds, numbered
 from lazyarr.fusion.program import Program
 from lazyarr.fusion.registry import NONE, Active
 from lazyarr.geometry import FRESH, GHOSTS, address
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.reduce_order import DECIDED_EARLY, Order
 
 _OP, _INPUTS, _REGION, _OLD = map(attrgetter, ("op", "inputs", "region", "old"))

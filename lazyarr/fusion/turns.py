@@ -13,7 +13,6 @@ small array with the same borders tells, on which one sweep is gone through.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy
@@ -24,7 +23,7 @@ from lazyarr.fusion.group import Asked, region_of
 from lazyarr.fusion.sweeps import LONGEST, below, shifts
 from lazyarr.fusion.whole_launches import note
 from lazyarr.geometry import elements, offset_of
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 
 BORDER = 8
 """A border is at most so wide, and the small array has as much besides two of them."""

@@ -7,8 +7,7 @@ finds infinite is warned of.  Both stop.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from lazyarr.records import replace
 from lazyarr.scalar.ir import NOWHERE, Block, Function, Inst, Return, Stop
 
 CHARS = frozenset("?bhilBHILfd")

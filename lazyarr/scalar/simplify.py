@@ -9,8 +9,8 @@ warns of it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from lazyarr.records import replace
 from lazyarr.scalar.ir import Block, Branch, Edge, End, Function, Inst, Jump, Return, edges, uses
 from lazyarr.scalar.ops import OPS
 

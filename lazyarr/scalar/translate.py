@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
-from lazyarr.records import NamedTuple, dataclass
+from lazyarr.records import NamedTuple, dataclass, field
 from lazyarr.scalar.bytecode import Code, Refused, decoded
 from lazyarr.scalar.capture import ABSENT, Captured, OfType, Path, found, is_own, known_as, number_type
 from lazyarr.scalar.ir import Block, Branch, Edge, End, Function, Inst, Jump, Place, Return, Stop

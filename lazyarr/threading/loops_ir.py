@@ -31,8 +31,7 @@ have taken long, helpers are called for the others.
 
 from __future__ import annotations
 
-import signal
-
+from lazyarr.interrupts import signal
 from lazyarr.threading.system_ir import System, basics, filled, parking
 
 MAX_HELPERS = 255

@@ -8,10 +8,11 @@ import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.codegen.jam import Reads, across
 from lazyarr.codegen.loopir import Kernel
 from lazyarr.codegen.pipeline import compile_parfor, results
-from lazyarr.codegen.verify import InvalidKernel, verify_kernel
+from lazyarr.codegen.verify import verify_kernel
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME
 from lazyarr.fusion.collapse import Loops

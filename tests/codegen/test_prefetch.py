@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lazyarr.codegen.compress_keep import keep_kernels
-from lazyarr.codegen.compress_sums import LINES, SUMMED
+from lazyarr.codegen.compress_sums import LINES
 from lazyarr.codegen.pipeline import compile_parfor
+from lazyarr.codegen.sum_leaves import SUMMED
 from lazyarr.dispatch.levels import BY_NAME
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Reduction
 from lazyarr.target import OWN, Key

@@ -7,7 +7,7 @@ import math
 import numpy
 import pytest
 
-from lazyarr.codegen.reduce_fold import refusal
+from lazyarr.codegen.folds import refusal
 from lazyarr.codegen.reduce_pipeline import compile_reduction
 from lazyarr.codegen.reduce_plan import CHUNK, CHUNKS_EACH, SLOT, arrange, cut, reductions
 from lazyarr.dispatch.levels import host_level

@@ -10,10 +10,11 @@ import pytest
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.interp import run_chunk
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.codegen.loopir import Blocks, Scan
 from lazyarr.codegen.scan_pipeline import Scans, compile_scan, kernels_of
 from lazyarr.codegen.scan_plan import COLUMNS, ROWS, tiles_along
-from lazyarr.codegen.verify import InvalidKernel, verify_kernel
+from lazyarr.codegen.verify import verify_kernel
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.interpret import run_parfor
 from lazyarr.fusion.parfor import Inst, Operand, Parfor

@@ -11,9 +11,10 @@ import pytest
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.interp import run_chunk
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.codegen.loopir import Apply, Blocks, Call, Gather, Kernel, Load, Loop, Once, Stmt, Store
 from lazyarr.codegen.pipeline import results
-from lazyarr.codegen.verify import InvalidKernel, verify_kernel
+from lazyarr.codegen.verify import verify_kernel
 from lazyarr.dispatch.levels import host_level
 from lazyarr.fusion.parfor import Inst, Operand, Parfor
 

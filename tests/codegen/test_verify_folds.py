@@ -11,13 +11,13 @@ import pytest
 import lazyarr
 from lazyarr.codegen import reduce_pipeline
 from lazyarr.codegen.emitters_numpys import FUNCTIONS
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.codegen.linear import Facts, Poly, poly
 from lazyarr.codegen.reduce_crossed import RUN
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_leaves import SIDE
 from lazyarr.codegen.reduce_pipeline import PLACEHOLDER, compile_reduction
 from lazyarr.codegen.reduce_tree import BESIDE, CROSSED
-from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.codegen.verify_folds import Checker, promise
 from lazyarr.codegen.verify_text import Text
 from lazyarr.dispatch.levels import BY_NAME, host_level

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.codegen.linear import Facts, Poly, poly
-from lazyarr.codegen.verify import InvalidKernel
 from lazyarr.codegen.verify_text import Pointer, Text
 
 BYTES = 64

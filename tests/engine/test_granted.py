@@ -14,7 +14,7 @@ from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
 from lazyarr.habits import SURELY, Habit
-from lazyarr.nodes_ir import Entry
+from lazyarr.nodes_words import Entry
 from lazyarr.pace import NOW, SETTLING, Pace
 from lazyarr.recipes import NODES
 from lazyarr.slot_words import GRANTED, GRANTEE

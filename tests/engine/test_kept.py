@@ -15,8 +15,8 @@ import pytest
 
 import lazyarr
 from lazyarr import launch_keep, masks, outlook
-from lazyarr.codegen.compress_ranks import ELEMENTS, HEAD, LEAFS
-from lazyarr.codegen.compress_sums import LEAST_OCTETS, MOST_OCTETS, OCTET, leaf_of
+from lazyarr.codegen.ranks_words import ELEMENTS, HEAD, LEAFS
+from lazyarr.codegen.sum_leaves import LEAST_OCTETS, MOST_OCTETS, OCTET, leaf_of
 from lazyarr.counters import COUNT, reset
 from lazyarr.expr import BLOCK, Expr, Keep
 from lazyarr.kernels import host

@@ -11,9 +11,8 @@ import pytest
 
 import lazyarr
 from lazyarr import launch_rows, planning
-from lazyarr.codegen import rows_shell as shell
-from lazyarr.codegen.reduce_kernel import PASSES, lasting
-from lazyarr.codegen.reduce_plan import AHEAD
+from lazyarr.codegen import rows_words as shell
+from lazyarr.codegen.reduce_plan import AHEAD, PASSES, lasting
 from lazyarr.kernels import host
 from lazyarr.plan import RowBlocks
 from lazyarr.tuning import TABLE

@@ -16,7 +16,7 @@ import pytest
 
 import lazyarr
 from lazyarr import buffers, planning, row_rings, values
-from lazyarr.codegen.verify import InvalidKernel
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.config import options
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain

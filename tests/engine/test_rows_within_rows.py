@@ -14,7 +14,7 @@ from layouts import laid_out
 
 import lazyarr
 from lazyarr import planning, row_room
-from lazyarr.codegen.verify import InvalidKernel
+from lazyarr.codegen.invalid import InvalidKernel
 from lazyarr.counters import COUNT, reset
 from lazyarr.debug import explain
 from lazyarr.fusion.assemble import Inside

@@ -16,7 +16,7 @@ from late_warnings import shown
 
 import lazyarr
 from lazyarr import launch_rows, plan, planning, row_rings, row_room
-from lazyarr.codegen import rows_shell
+from lazyarr.codegen import rows_words
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.debug import explain
@@ -114,9 +114,9 @@ def test_strips_write_to_cache_lines_of_their_own(monkeypatch: pytest.MonkeyPatc
     launches(JACOBI, 2)
     assert prepared
     for ready in prepared:
-        words, line = ready.words, rows_shell.WORDS
-        first = words[rows_shell.DONE_AT] // words.itemsize
-        assert len(words) - first == 2 * line * words[rows_shell.STRIPS]
+        words, line = ready.words, rows_words.WORDS
+        first = words[rows_words.DONE_AT] // words.itemsize
+        assert len(words) - first == 2 * line * words[rows_words.STRIPS]
         assert not any(words[first - line :])           # nothing else is there, or just before
 
 

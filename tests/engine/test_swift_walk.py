@@ -26,7 +26,7 @@ from lazyarr.planning import forget, plan_of
 from lazyarr.sinking import sunk
 from lazyarr.swift_walk import LEAST, SWIFT, look, note, pending
 from lazyarr.values import LEDGER
-from lazyarr.walk_ir import LAST, Answer, Head
+from lazyarr.walk_words import LAST, Answer, Head
 from tests.engine.test_keys import BUILDS, lent
 from tests.engine.test_planning_grows import MOST, calls, mixed, unbounded
 

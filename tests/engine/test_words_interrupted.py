@@ -14,8 +14,8 @@ from lazyarr.awaited import TRIES, Awaited
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.geometry import address
-from lazyarr.nodes_ir import WRITES, Write
-from lazyarr.recall_text import Row as Recalled
+from lazyarr.nodes_words import WRITES, Write
+from lazyarr.recall_words import Row as Recalled
 from lazyarr.recipes import NODES
 from lazyarr.schedule import LINE
 from lazyarr.sight_rows import Also, Row

@@ -29,8 +29,8 @@ from lazyarr import (
     ready,
     values,
 )
-from lazyarr.codegen.compress_feed import FEED
-from lazyarr.codegen.compress_keep import KEEP
+from lazyarr.codegen.feed_words import FEED
+from lazyarr.codegen.keep_words import KEEP
 from lazyarr.counters import counters, reset
 from lazyarr.dispatch import image, llvm
 from lazyarr.shared_kernels import BOXES, COMPRESS, KEEPING, PORTIONS

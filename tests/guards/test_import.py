@@ -147,6 +147,57 @@ def test_a_first_evaluation_by_numpy_loads_little():
     assert [name for name in found if "fusion" in name] == ["lazyarr.fusion", "lazyarr.fusion.reference"]
 
 
+WARM = """
+    import sys, json
+    import lazyarr as np
+    np.set_options(jit="always", plan="always")
+    x = np.arange(1e6).reshape(1000, 1000)
+    x[0]
+    results = [
+        np.sqrt(np.abs(x * 2).sum(axis=1)), np.cumsum(x + 1, axis=1), (x * 2 + 1)[x > 5].sum(),
+        x.std(axis=1), np.exp(-x) + np.maximum(x, 3), (x * 2)[x > 5],
+    ]
+    for result in results:
+        result.ravel()[0]
+    y = x.copy()
+    for _ in range(4):
+        y[1:-1, 1:-1] = (y[:-2, 1:-1] + y[2:, 1:-1]) * 0.5
+    y[5, 5]
+    from lazyarr.counters import COUNT
+    print(json.dumps([COUNT.native_launches, COUNT.compiles, sorted(sys.modules)]))
+"""
+WRITERS = ("lazyarr.codegen.builder", "lazyarr.codegen.loopir", "lazyarr.walk_ir")
+"""What all imports that writes code."""
+
+
+def test_kernels_from_the_cache_import_nothing_that_writes_code(tmp_path):
+    """Not even where the first evaluation is planned."""
+    for _ in range(2):
+        launches, compiles, found = json.loads(output(WARM, LAZYARR_CACHE_DIR=str(tmp_path)))
+    assert launches > 6 and not compiles
+    assert not {*WRITERS} & {*found}
+    writing = {name for name in found if name.startswith("lazyarr.codegen.")} - {
+        f"lazyarr.codegen.{name}" for name in (
+            "abi", "boxes_words", "feed_words", "folds", "invalid", "keep_words", "natives", "portion_words",
+            "ranks_words", "reduce_plan", "rows_words", "scan_plan", "sum_leaves",
+        )
+    }  # fmt: skip
+    assert not writing
+
+
+def test_the_engine_imports_little_of_the_standard_library():
+    source = """
+        import sys, json, lazyarr
+        from lazyarr import materialize
+        before = set(sys.modules)
+        materialize._load()
+        print(json.dumps(sorted(set(sys.modules) - before)))
+    """
+    found = {*json.loads(output(source))}
+    assert "lazyarr.engine" in found
+    assert not {"dataclasses", "signal", "threading", "hashlib"} & found
+
+
 def test_the_runner_loads_little(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import sys, json, numpy; print(json.dumps(sorted(sys.modules)))")

@@ -6,7 +6,6 @@ In:  an op and a loop signature.   Out: the module of its loop.   A test compare
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -41,6 +40,7 @@ from lazyarr.codegen.mathlib.lanes import DOUBLE, SINGLE, Lanes, Mask, Raised, R
 from lazyarr.codegen.mathlib.loop import Function, write
 from lazyarr.codegen.mathlib.payne_hanek import reduce_text
 from lazyarr.codegen.pipeline import Module
+from lazyarr.records import replace
 from lazyarr.target import Target
 
 

@@ -8,13 +8,12 @@ Above 2**(half of the mantissa) the first two are log(2 a).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from lazyarr.codegen.mathlib.arithmetic import fma, ordered, product, remains, total
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.inverse import root
 from lazyarr.codegen.mathlib.lanes import Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.logarithm import of_sum, of_whole, plain, split
+from lazyarr.records import replace
 
 
 def limit(on: Lanes) -> float:

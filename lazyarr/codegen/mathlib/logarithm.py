@@ -10,13 +10,12 @@ products.  In other bases s is the scaled one, and r is multiplied exactly.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from lazyarr.codegen.mathlib.arithmetic import ordered, product, remains_of_short
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ A complex operand is two numbers for a function, one after the other, and so is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from lazyarr.codegen.mathlib.divided import Divided
 from lazyarr.codegen.mathlib.flowing import Flow
@@ -19,7 +18,7 @@ from lazyarr.codegen.mathlib.lanes import Mask, Precision, Raised, Real
 from lazyarr.codegen.mathlib.writer import MOSTLY, SELDOM, Reals, Writer
 from lazyarr.codegen.pipeline import Module
 from lazyarr.codegen.symbols import symbol_of
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, replace
 from lazyarr.target import Target
 
 

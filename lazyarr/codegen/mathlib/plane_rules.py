@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
 
 from lazyarr.codegen.mathlib.exponential import INF, NAN
 from lazyarr.codegen.mathlib.lanes import DOUBLE, Bits, Lanes, Mask, Raised, Real
 from lazyarr.codegen.mathlib.lookup import look_up
 from lazyarr.codegen.mathlib.loop import Function
-from lazyarr.records import dataclass
+from lazyarr.records import dataclass, field
 from lazyarr.target import Target
 
 Pair = tuple[Real, Real]
