@@ -5,7 +5,8 @@ A node, a look at it and a launch take as long as NumPy takes for some hundred t
 NumPy's call by Python; by the slots it takes a tenth of a microsecond.  Which is sooner depends on how much
 of a program is fused, so it is measured on the program itself:
 
-    nodes     calls make nodes, or are NumPy's one by one (`habits`, `pace`): some spans, as they come
+    nodes     calls make nodes, or are NumPy's one by one (`habits`, `pace`): some spans, as they come; where
+              that takes less time than NumPy surely would, there is nothing to try
     directly  the slots compute what exists, and Python what is pending, at the call: two short spans, which
               tell whether that is much slower, then as many as there were of nodes
 
@@ -74,6 +75,9 @@ DIRECTLY = 32, 32, *[SPAN] * SPANS
 UNPLANNED = 0.25
 """Of a span's results, at most, NumPy may have computed as nodes, for want of a plan."""
 
+VAIN = 0.5
+"""If it has computed so many as no plan is ever met again, nodes are not the sooner way."""
+
 PATIENCE = 24
 """Spans for which there may be too many of those the first time: then the others count."""
 
@@ -102,8 +106,8 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_anew", "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_pace", "_thread",
-        "_unplanned", "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
+        "_anew", "_began", "_busy", "_fallbacks", "_in_vain", "_lasting", "_least", "_lock", "_next", "_pace",
+        "_thread", "_unplanned", "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -118,7 +122,7 @@ class Direct:
         """Let nothing have been measured."""
         self._lasting = dict(LASTING)
         self._began = self._busy = 0.0
-        self._thread = self._fallbacks = 0
+        self._thread = self._fallbacks = self._in_vain = 0
         self._unplanned = PATIENCE
         self.calls = 0
         """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
@@ -127,6 +131,8 @@ class Direct:
         self.by_nodes: list[float] = []
         """Seconds that a result took in each span, yet."""
         self.directly: list[float] = []
+        self._least: list[float] = []
+        """Seconds that each of those by nodes would have taken NumPy, at least."""
         self.on = False
         """Is what is of medium size NumPy's now?"""
         self.reach = EAGER
@@ -138,6 +144,7 @@ class Direct:
         """Nodes that machine code may make before Python counts those that it has made."""
         self._pace: Pace | None = None
         """Who counts them."""
+        NOW.weighs = False
         self._ends()
 
     def opens(self) -> None:
@@ -232,36 +239,51 @@ class Direct:
             return
         pace.look_anew()
         habits.look_anew()
-        self.by_nodes, self.directly = [], []
-        self._anew = MOST_ANEW
+        self.by_nodes, self.directly, self._least = [], [], []
+        self._anew, NOW.weighs = MOST_ANEW, True
         self._thread = get_ident()
         self.left, self._next = SPAN, self._looked
         self._begins()
 
     def _looked(self) -> None:
-        fallbacks = COUNT.numpy_fallbacks - self.calls - self._fallbacks
-        took = self._took(SPAN)
+        fallbacks = self._waiting_for_plans() - self._fallbacks
+        took, least = self._took(SPAN), NOW.least / SPAN
         self.left = SPAN
         if self._thread != get_ident():
             self._looks()
+        elif NOW.in_vain - self._in_vain > VAIN * SPAN and self._may_try():
+            NOW.weighs = False
+            self._rests(True)                   # (who makes nodes for NumPy to compute is later in any case)
+            return
         elif fallbacks > UNPLANNED * SPAN and self._unplanned:
             self._unplanned -= 1
             self.by_nodes.clear()
+            self._least.clear()
         else:
             if self.by_nodes and self._anew and took < GAIN * min(self.by_nodes):
                 self._anew -= 1
-                self.by_nodes = []
+                self.by_nodes, self._least = [], []
             self.by_nodes.append(took)
+            self._least.append(least)
             if len(self.by_nodes) == SPANS:
-                self._tries()
+                NOW.weighs = False
+                if sum(self._least) > SPANS * GAIN * _usual(self.by_nodes):
+                    self._rests(False)          # (to cut what waits would take new plans, for nothing)
+                else:
+                    self._tries()
                 return
         self._begins()
 
-    def _tries(self) -> None:
+    def _may_try(self) -> bool:
         if is_barred() or not may_try() or not _is_there():
+            return False
+        keep_heap(HEAP)
+        return True
+
+    def _tries(self) -> None:
+        if not self._may_try():
             self._rests(False)
             return
-        keep_heap(HEAP)
         self._starts(LAG)
         self._next = self._caught_up
 
@@ -316,8 +338,13 @@ class Direct:
     # -------------------------------------------------------------------------------- time
 
     def _begins(self) -> None:
-        self._fallbacks = COUNT.numpy_fallbacks - self.calls
+        self._fallbacks, self._in_vain = self._waiting_for_plans(), NOW.in_vain
+        NOW.least = 0.0
         self._busy, self._began = _busy(), thread_time()
+
+    def _waiting_for_plans(self) -> int:
+        """How many nodes NumPy has computed so far that may have a plan one day."""
+        return COUNT.numpy_fallbacks - self.calls - NOW.in_vain
 
     def _took(self, results: int) -> float:
         """Seconds that each of so many results took, but for plans and compiling."""

@@ -75,7 +75,8 @@ class _Now:
     """What holds for calls that nobody counts."""
 
     __slots__ = (
-        "evaluating", "hasty", "looker", "numpys", "quiet", "thread", "timed", "unasked", "unknown", "work",
+        "evaluating", "hasty", "in_vain", "least", "looker", "numpys", "quiet", "thread", "timed", "unasked",
+        "unknown", "weighs", "work",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -97,6 +98,12 @@ class _Now:
         """Seconds of those that were, and what NumPy would take for them."""
         self.unknown = 0
         """Those of them that no plan was there for."""
+        self.in_vain = 0
+        """Nodes that NumPy has computed, since nobody meets plans of such ones again (`worth`)."""
+        self.weighs = False
+        """Does somebody ask what NumPy would take at least (`direct`)?"""
+        self.least = 0.0
+        """Seconds of that, of evaluations since."""
 
 
 NOW = _Now()
@@ -250,6 +257,16 @@ def work_of(nodes: Sequence[Expr]) -> float:
     from lazyarr.compiler import warm_ns  # here: whoever imports lazyarr need not wait for it
 
     return 1e-9 * sum(map(warm_ns, nodes))
+
+
+AT_LEAST = 0.03e-9
+"""Seconds that NumPy takes for a byte of a result, whatever it computes and wherever operands lie."""
+
+
+def weighs(nodes: Sequence[Expr]) -> None:
+    """An evaluation takes NumPy so long, at least."""
+    written = [region.nbytes for node in nodes if (region := node.region) is not None]
+    NOW.least += AT_LEAST * sum(written)
 
 
 def begins(work: float, known: bool) -> None:

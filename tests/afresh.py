@@ -18,7 +18,8 @@ _left = [(0, 0)]
 def forget() -> None:
     """Nothing is known of places, of what waiting and plans took, or of structures and calls met."""
     for known in (
-        habits.HABITS, habits.WATCHED, worth._spent, worth._owed, recipes._recipes, recipes._firsts,
+        habits.HABITS, habits.WATCHED, worth._spent, worth._owed, worth._bought, recipes._recipes,
+        recipes._firsts,
     ):  # fmt: skip
         known.clear()
     worth._rent[0] = 0.0

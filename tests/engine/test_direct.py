@@ -16,7 +16,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import arrays, direct, habits, worth
+from lazyarr import arrays, direct, habits, pace, worth
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
@@ -514,6 +514,41 @@ def test_spans_without_plans_do_not_count(clock: dict[Any, float], monkeypatch: 
     assert results(FIRST) == 0 and not DIRECT.by_nodes
     results(SPAN * direct.PATIENCE + 9)
     assert DIRECT.on
+
+
+def test_nothing_is_tried_where_numpy_is_surely_later(
+    clock: dict[Any, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the bytes of what is computed; where less is computed than results are counted, nobody is sure."""
+    for share, tried in ((1, False), (0.5, True)):
+        DIRECT.forget()
+        clock.update({False: 1.0, True: 1.0})
+        results(SPAN)
+        assert pace.NOW.weighs
+        for _ in range(SPANS * SPAN):
+            pace.NOW.least += share * 1.2
+            results(1)
+        assert not pace.NOW.weighs
+        assert (DIRECT._next == DIRECT._caught_up) == DIRECT.on == tried
+
+
+def test_an_evaluation_weighs_what_it_stores_and_passes_on() -> None:
+    x = np.array(numpy.ones(N))
+    results(SPAN)
+    assert pace.NOW.weighs
+    before = pace.NOW.least
+    np.evaluate((x * 2 + 1)[5:])
+    assert before < pace.NOW.least <= before + 3 * 8 * N * pace.AT_LEAST
+
+
+def test_who_makes_nodes_for_numpy_in_vain_is_directly_sooner(clock: dict[Any, float]) -> None:
+    """Whatever they take: no plan will be met again."""
+    clock.update({False: 1.0, True: 5.0})
+    results(SPAN)
+    for _ in range(SPAN):
+        pace.NOW.in_vain += 1
+        results(1)
+    assert DIRECT.on and DIRECT._next == DIRECT._stayed and not DIRECT.directly
 
 
 def test_a_thread_that_begins_has_to_end_it(clock: dict[Any, float]) -> None:
