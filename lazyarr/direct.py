@@ -81,6 +81,9 @@ VAIN = 0.5
 PATIENCE = 24
 """Spans for which there may be too many of those the first time: then the others count."""
 
+DELAYS = 8
+"""So many spans, at most, do not count since machine code that makes nodes is not there yet."""
+
 GAIN = 0.9
 """Of the time by nodes, at most, NumPy's has to be."""
 
@@ -106,8 +109,9 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_anew", "_began", "_busy", "_fallbacks", "_in_vain", "_lasting", "_least", "_lock", "_next", "_pace",
-        "_thread", "_unplanned", "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
+        "_anew", "_began", "_busy", "_delays", "_fallbacks", "_in_vain", "_lasting", "_least", "_lock",
+        "_next", "_pace", "_thread", "_unplanned", "by_nodes", "calls", "directly", "granted", "left", "on",
+        "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -124,6 +128,7 @@ class Direct:
         self._began = self._busy = 0.0
         self._thread = self._fallbacks = self._in_vain = 0
         self._unplanned = PATIENCE
+        self._delays = DELAYS
         self.calls = 0
         """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
         self._anew = 0
@@ -236,6 +241,10 @@ class Direct:
     def _looks(self) -> None:
         if is_barred() or not may_try():
             self.left = SPAN * PATIENCE
+            return
+        if self._delays and pace.is_coming():
+            self._delays -= 1
+            self.left = SPAN
             return
         pace.look_anew()
         habits.look_anew()

@@ -67,6 +67,9 @@ UNASKED = 256
 SOONER: list[Callable[[], None]] = []
 """Who hears that NumPy was found to be the sooner one, for some code."""
 
+COMING: list[Callable[[], bool]] = []
+"""Who says whether machine code that makes nodes may be there soon: what they take before says nothing."""
+
 MAX_PACES = 1024
 """Places; all are forgotten when there are more."""
 
@@ -167,6 +170,9 @@ class Pace:
         self._left, self._next = WINDOW, then
 
     def _look(self) -> None:
+        if not self._looks and is_coming():
+            self._rest(WINDOW)
+            return
         NOW.looker, NOW.thread, NOW.timed = self, get_ident(), TIMED
         NOW.evaluating, NOW.work, NOW.unknown = 0.0, 0.0, 0
         self._begins(self._looked)
@@ -288,6 +294,11 @@ def at_once() -> bool:
     get other bits from NumPy?"""
     asked = current.plan == "always" or current.jit == "always"
     return asked or current.math == "native" or current.fast_math or (bool(OBSERVED) and is_observed())
+
+
+def is_coming() -> bool:
+    """Will nodes take much less time soon?"""
+    return any(coming() for coming in COMING)
 
 
 def holds() -> bool:

@@ -29,7 +29,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, same
 from lazyarr.habits import BUILDING, HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
-from lazyarr.pace import NOW, PACES, band, may_try, pace_of
+from lazyarr.pace import COMING, NOW, PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import THEIRS, Loc, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -195,6 +195,10 @@ class Nodes(Awaited):
         self.recall: Any = None
         self.table: Any = None
 
+    def is_coming(self) -> bool:
+        """Is it yet to be looked for, the first time?"""
+        return self.left >= 0 and not self.compiles
+
     def load(self, compiles: bool) -> bool:
         from lazyarr.swift_nodes import load
 
@@ -205,6 +209,7 @@ class Nodes(Awaited):
 
 
 NODES = Nodes()
+COMING.append(NODES.is_coming)
 
 
 def again(

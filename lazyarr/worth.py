@@ -19,7 +19,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
 from lazyarr.cuts import lasts, strays
@@ -87,6 +87,9 @@ class _Bought(NamedTuple):
 _bought: dict[int, _Bought] = {}
 """By what the ops are."""
 
+_compiled: set[Any] = set()
+"""Ops that plans have kernels for: the next plan's are those, as a rule, as of a loop's end."""
+
 MOST_VAIN = 12
 """So often the price doubles."""
 
@@ -114,11 +117,11 @@ class Account:
     """On what the time of an evaluation goes: at first on what its ops are, since to ask for a key takes
     longer; where these have a plan, on the structure."""
 
-    __slots__ = ("is_first", "key", "nodes", "paid", "vain", "_last", "_ops")
+    __slots__ = ("is_first", "key", "nodes", "paid", "vain", "_each", "_last", "_ops")
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes
-        ops = tuple([n.op for n in nodes])
+        self._each = ops = tuple([n.op for n in nodes])
         self.key = self._ops = hash(ops)
         self.paid = Keep in map(type, ops)
         """Who only counted before has paid for a kernel, too."""
@@ -160,7 +163,7 @@ class Account:
         if due > _rent[0]:
             return True
         if price is PLAN:
-            more = due + SURE * KERNELS.of(nodes)
+            more = due + SURE * KERNELS.of([n for n in nodes if n.op not in _compiled])
             if more > 0 and not goes_on and not _has_kernels(nodes):
                 due = more
         if due > _rent[0]:
@@ -188,6 +191,9 @@ class Account:
         if len(_bought) >= MAX_ACCOUNTS:
             _bought.clear()
         _bought[self._ops] = _Bought(weakref.ref(plan), ns, self._unmet() + 1)
+        if len(_compiled) >= MAX_ACCOUNTS:
+            _compiled.clear()
+        _compiled.update(self._each)
         if self.vain:
             _rent[0] /= 2                       # (it is for programs that meet their plans again)
 

@@ -23,6 +23,7 @@ def forget() -> None:
     ):  # fmt: skip
         known.clear()
     worth._rent[0] = 0.0
+    pace.COMING.clear()                         # (how many nodes there were decides nothing)
     if (LEDGER.kept, LEDGER.unallocated) != _left[0]:
         # Tracebacks and cycles of other tests hold pending values; where much is held, what waits is computed
         # sooner.

@@ -551,6 +551,21 @@ def test_who_makes_nodes_for_numpy_in_vain_is_directly_sooner(clock: dict[Any, f
     assert DIRECT.on and DIRECT._next == DIRECT._stayed and not DIRECT.directly
 
 
+@pytest.mark.parametrize("comes", [3, 1000])
+def test_it_does_not_look_before_machine_code_makes_nodes(
+    clock: dict[Any, float], comes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If that comes within some spans."""
+    asked: list[int] = []
+    monkeypatch.setattr(pace, "COMING", [lambda: asked.append(0) or len(asked) <= comes])
+    results(SPAN)
+    spans = 1
+    while DIRECT._next == DIRECT._looks:
+        results(SPAN)
+        spans += 1
+    assert spans == 1 + min(comes, direct.DELAYS)
+
+
 def test_a_thread_that_begins_has_to_end_it(clock: dict[Any, float]) -> None:
     clock[True] = 0.1
     results(FIRST - SPAN)
