@@ -261,6 +261,9 @@ class Direct:
         if self._thread != get_ident():
             self._looks()
         elif NOW.in_vain - self._in_vain > VAIN * SPAN and self._may_try():
+            from lazyarr.worth import forfeited  # here: as `rented`
+
+            forfeited()
             NOW.weighs = False
             self._rests(True)                   # (who makes nodes for NumPy to compute is later in any case)
             return

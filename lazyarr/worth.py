@@ -93,6 +93,11 @@ _compiled: set[Any] = set()
 MOST_VAIN = 12
 """So often the price doubles."""
 
+_dearer = [1.0]
+"""So many times what was estimated plans have taken lately."""
+
+MOST_DEARER = 16.0
+
 _rent = [0.0]
 """Nanoseconds that NumPy has taken for what no nodes were made of, and that no plan has been paid with."""
 
@@ -101,6 +106,11 @@ def rented(ns: float) -> None:
     """NumPy has taken so long before anything was a node."""
     _rent[0] += ns
     COMPILER.rented(ns)
+
+
+def forfeited() -> None:
+    """What NumPy has taken pays for no plan: none would be met again."""
+    _rent[0] = 0.0
 
 
 def _is_written(node: Expr) -> bool:
@@ -117,7 +127,7 @@ class Account:
     """On what the time of an evaluation goes: at first on what its ops are, since to ask for a key takes
     longer; where these have a plan, on the structure."""
 
-    __slots__ = ("is_first", "key", "nodes", "paid", "vain", "_each", "_last", "_ops")
+    __slots__ = ("is_first", "key", "nodes", "paid", "vain", "_each", "_estimate", "_last", "_ops")
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes
@@ -130,6 +140,7 @@ class Account:
         self.vain = 0
         """How many plans of such ops in a row have not been met again, but for the first one."""
         self._last: _Bought | None = None
+        self._estimate = 0.0
 
     def waits(self) -> bool:
         """Are the nodes NumPy's, before anybody looks for a plan?"""
@@ -155,6 +166,9 @@ class Account:
             strays()
         own = sum(map(warm_ns, nodes))
         due = SURE * price.of(nodes)
+        if price is PLAN:
+            self._estimate = due / SURE
+            due *= _dearer[0]
         if self.vain and self._last is not None:
             due = max(due, SURE * self._last.ns)
             if own < due:                       # (else it comes back at once)
@@ -185,6 +199,8 @@ class Account:
     def planned(self, ns: float) -> None:
         """So long a plan took."""
         _enter(_owed, self._ops, ns)
+        if self._estimate:
+            _dearer[0] = min(max((_dearer[0] + ns / self._estimate) / 2, 1.0), MOST_DEARER)
 
     def bought(self, plan: Plan, ns: float) -> None:
         """There is a new plan, which took so long."""

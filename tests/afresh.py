@@ -22,7 +22,7 @@ def forget() -> None:
         recipes._firsts,
     ):  # fmt: skip
         known.clear()
-    worth._rent[0] = 0.0
+    worth._rent[0], worth._dearer[0] = 0.0, 1.0
     pace.COMING.clear()                         # (how many nodes there were decides nothing)
     if (LEDGER.kept, LEDGER.unallocated) != _left[0]:
         # Tracebacks and cycles of other tests hold pending values; where much is held, what waits is computed
