@@ -198,8 +198,9 @@ class Account:
 
     def planned(self, ns: float) -> None:
         """So long a plan took."""
+        first = not _owed and not _bought       # (whose code is run for the first time)
         _enter(_owed, self._ops, ns)
-        if self._estimate:
+        if self._estimate and not first:
             _dearer[0] = min(max((_dearer[0] + ns / self._estimate) / 2, 1.0), MOST_DEARER)
 
     def bought(self, plan: Plan, ns: float) -> None:

@@ -65,7 +65,17 @@ def same(found: Any, expected: numpy.ndarray) -> bool:
 
 # ----------------------------------------------------------------------------------- values
 
+
+
+def masked(np: Any, x: Any, y: Any) -> Any:
+    z = x.copy()
+    z[1:-1][(y > x)[1:-1]] = 1
+    z[z > 2] = y[3]
+    return z
+
+
 CALLS: list[Callable[[Any, Any, Any], Any]] = [
+    masked,
     lambda np, x, y: x + y,
     lambda np, x, y: x * 2 - y,
     lambda np, x, y: -x,
@@ -118,6 +128,23 @@ def test_values_are_numpys(call: int, dtype: str) -> None:
 
 
 @in_slots
+def test_elements_under_a_mask_are_set_at_once() -> None:
+    """Else what reads the array next would have to wait for a lone node."""
+    x, real = both()
+    begin()
+    z, mask = x + 1, x > 3
+    before = COUNT.nodes_built
+    z[mask] = 5
+    expected = real + 1
+    expected[real > 3] = 5
+    assert COUNT.nodes_built == before and same(z, expected)
+    DIRECT._ends()
+    z, mask = x * 2, x < 3
+    np.evaluate(z, mask)
+    z[mask] = 5
+    assert COUNT.nodes_built > before and not np.is_evaluated(z)
+
+
 def test_no_python_runs() -> None:
     x, y = np.array(numpy.arange(N) / 7), np.array(numpy.ones(N))
     calls: list[Any] = []
