@@ -75,6 +75,10 @@ DIRECTLY = 32, 32, *[SPAN] * SPANS
 UNPLANNED = 0.25
 """Of a span's results, at most, NumPy may have computed as nodes, for want of a plan."""
 
+LATE = 2
+"""After so many such spans in a row that take much longer (`CLEAR`) than what a process began with, NumPy
+computes directly again, and what that takes pays for plans."""
+
 VAIN = 0.5
 """If it has computed so many as no plan is ever met again, nodes are not the sooner way."""
 
@@ -109,9 +113,9 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_anew", "_began", "_busy", "_delays", "_fallbacks", "_in_vain", "_lasting", "_least", "_lock",
-        "_next", "_pace", "_thread", "_unplanned", "by_nodes", "calls", "directly", "granted", "left", "on",
-        "reach",
+        "_anew", "_at_first", "_began", "_busy", "_delays", "_fallbacks", "_in_vain", "_lasting", "_late",
+        "_least", "_lock", "_next", "_pace", "_thread", "_unplanned", "by_nodes", "calls", "directly",
+        "granted", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -129,6 +133,10 @@ class Direct:
         self._thread = self._fallbacks = self._in_vain = 0
         self._unplanned = PATIENCE
         self._delays = DELAYS
+        self._at_first = 0.0
+        """Seconds that each result took with which the process began."""
+        self._late = 0
+        """Spans in a row that took much longer, their plans being too dear yet."""
         self.calls = 0
         """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
         self._anew = 0
@@ -232,6 +240,7 @@ class Direct:
             from lazyarr.worth import rented  # here: a process of small arrays needs no engine
 
             rented(1e9 * spent)
+            self._at_first = spent / (EARLY * max(1, FIRST // EARLY - 1 - self.left))
             self._stayed()
         else:
             UNTIL.value += EARLY
@@ -271,6 +280,12 @@ class Direct:
             self._unplanned -= 1
             self.by_nodes.clear()
             self._least.clear()
+            self._late = self._late + 1 if 0.0 < CLEAR * self._at_first < took else 0
+            if self._late >= LATE and self._may_try():
+                NOW.weighs = False
+                self._rests(True)
+                self._began = thread_time()
+                return
         else:
             if self.by_nodes and self._anew and took < GAIN * min(self.by_nodes):
                 self._anew -= 1
@@ -328,6 +343,12 @@ class Direct:
             self.left, self._next = lasting, self._looks
 
     def _stayed(self) -> None:
+        if self._late:
+            from lazyarr.worth import rented  # here: as above
+
+            self._late = 0
+            if self._thread == get_ident():
+                rented(1e9 * (thread_time() - self._began))
         self._ends()
         self.left, self._next = SETTLING, self._looks
 

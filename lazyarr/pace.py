@@ -70,6 +70,9 @@ SOONER: list[Callable[[], None]] = []
 COMING: list[Callable[[], bool]] = []
 """Who says whether machine code that makes nodes may be there soon: what they take before says nothing."""
 
+DELAYS = 10
+"""So many looks, at most, wait for that: some nodes are made otherwise."""
+
 MAX_PACES = 1024
 """Places; all are forgotten when there are more."""
 
@@ -78,8 +81,8 @@ class _Now:
     """What holds for calls that nobody counts."""
 
     __slots__ = (
-        "evaluating", "hasty", "in_vain", "least", "looker", "numpys", "quiet", "thread", "timed", "unasked",
-        "unknown", "weighs", "work",
+        "delays", "evaluating", "hasty", "in_vain", "least", "looker", "numpys", "quiet", "thread", "timed",
+        "unasked", "unknown", "weighs", "work",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -101,6 +104,8 @@ class _Now:
         """Seconds of those that were, and what NumPy would take for them."""
         self.unknown = 0
         """Those of them that no plan was there for."""
+        self.delays = DELAYS
+        """How many more looks wait for code that makes nodes."""
         self.in_vain = 0
         """Nodes that NumPy has computed, since nobody meets plans of such ones again (`worth`)."""
         self.weighs = False
@@ -170,7 +175,8 @@ class Pace:
         self._left, self._next = WINDOW, then
 
     def _look(self) -> None:
-        if not self._looks and is_coming():
+        if NOW.delays and not self._looks and is_coming():
+            NOW.delays -= 1
             self._rest(WINDOW)
             return
         NOW.looker, NOW.thread, NOW.timed = self, get_ident(), TIMED
@@ -327,4 +333,4 @@ def forget() -> None:
     PACES.clear()
     _pins.clear()
     NOW.hasty.clear()
-    NOW.numpys, NOW.quiet, NOW.looker, NOW.thread = False, 0, None, 0
+    NOW.numpys, NOW.quiet, NOW.looker, NOW.thread, NOW.delays = False, 0, None, 0, DELAYS

@@ -578,6 +578,26 @@ def test_who_makes_nodes_for_numpy_in_vain_is_directly_sooner(clock: dict[Any, f
     assert DIRECT.on and DIRECT._next == DIRECT._stayed and not DIRECT.directly
 
 
+@pytest.mark.parametrize(("takes", "directly"), [(1.3, False), (2.0, True)])
+def test_what_waits_for_plans_does_so_directly_where_that_is_much_sooner(
+    clock: dict[Any, float], takes: float, directly: bool
+) -> None:
+    """As the process began; and that pays for plans."""
+    clock.update({True: 1e-6, False: 1e-6 * takes})
+    DIRECT.opens()
+    results(direct.FIRST + 1)
+    assert not DIRECT.on
+    results(SETTLING)
+    before = worth._rent[0]
+    for _ in range(direct.LATE * SPAN):
+        COUNT.numpy_fallbacks += 1
+        results(1)
+    assert DIRECT.on == directly == (DIRECT._next == DIRECT._stayed)
+    while directly and DIRECT.on:
+        results(1)
+    assert (worth._rent[0] >= before + 990 * LASTING[True]) == directly
+
+
 @pytest.mark.parametrize("comes", [3, 1000])
 def test_it_does_not_look_before_machine_code_makes_nodes(
     clock: dict[Any, float], comes: int, monkeypatch: pytest.MonkeyPatch
