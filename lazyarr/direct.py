@@ -91,6 +91,10 @@ DELAYS = 8
 GAIN = 0.9
 """Of the time by nodes, at most, NumPy's has to be."""
 
+SLOWER, LIKELY = 0.6, 0.5
+"""Where results take less than the one, of what those took with which the process began, that share of nodes'
+time is enough for the least that NumPy takes (`pace.AT_LEAST`): it takes more, as it did then."""
+
 CLEAR = 1.5
 """Where NumPy takes so many times as long in all spans, two or more, there are no more."""
 
@@ -294,12 +298,18 @@ class Direct:
             self._least.append(least)
             if len(self.by_nodes) == SPANS:
                 NOW.weighs = False
-                if sum(self._least) > SPANS * GAIN * _usual(self.by_nodes):
+                if self._is_surely_later():
                     self._rests(False)          # (to cut what waits would take new plans, for nothing)
                 else:
                     self._tries()
                 return
         self._begins()
+
+    def _is_surely_later(self) -> bool:
+        """Would NumPy take longer, by the least that it takes, or by more where it did at first?"""
+        by_nodes = _usual(self.by_nodes)
+        share = LIKELY if by_nodes < SLOWER * self._at_first else 1.0
+        return sum(self._least) > SPANS * GAIN * by_nodes * share
 
     def _may_try(self) -> bool:
         if is_barred() or not may_try() or not _is_there():

@@ -271,8 +271,8 @@ def work_of(nodes: Sequence[Expr]) -> float:
     return 1e-9 * sum(map(warm_ns, nodes))
 
 
-AT_LEAST = 0.03e-9
-"""Seconds that NumPy takes for a byte of a result, whatever it computes and wherever operands lie."""
+AT_LEAST = 0.02e-9
+"""Seconds that NumPy takes for a byte of a result of medium size, whatever it computes."""
 
 
 def weighs(nodes: Sequence[Expr]) -> None:

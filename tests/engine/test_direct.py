@@ -547,8 +547,9 @@ def test_nothing_is_tried_where_numpy_is_surely_later(
     clock: dict[Any, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the bytes of what is computed; where less is computed than results are counted, nobody is sure."""
-    for share, tried in ((1, False), (0.5, True)):
+    for share, at_first, tried in ((1, 0, False), (0.5, 0, True), (0.5, 2, False), (0.5, 1.5, True)):
         DIRECT.forget()
+        DIRECT._at_first = at_first
         clock.update({False: 1.0, True: 1.0})
         results(SPAN)
         assert pace.NOW.weighs
