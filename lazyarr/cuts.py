@@ -25,14 +25,15 @@ SHARED_DEPTH = 100
 LASTING_DEPTH = 400
 """And up to this one where a loop goes on (`docs/tuning.md`), but no more than twice `pending_nodes`."""
 
-LASTING = 128
-"""So many times it was cut where it, or another, was before: that took longer than new plans will."""
+LASTING = 512
+"""So many times it was cut where it, or another, was before: less often would have saved what new plans take,
+about (`docs/tuning.md`)."""
 
 STRAYS = 8
 """But after so many evaluations of more than before, each met for the first time, a loop ends elsewhere each
 time (it is read now and then): plans of more sweeps do not come round."""
 
-RESTING = 32 * LASTING
+RESTING = 8 * LASTING
 """So many cuts later it may go on again."""
 
 MOST = 64

@@ -5,7 +5,8 @@ A node, a look at it and a launch take as long as NumPy takes for some hundred t
 NumPy's call by Python; by the slots it takes a tenth of a microsecond.  Which is sooner depends on how much
 of a program is fused, so it is measured on the program itself:
 
-    nodes     calls make nodes, or are NumPy's one by one (`habits`, `pace`): some spans, as they come
+    nodes     calls make nodes, or are NumPy's one by one (`habits`, `pace`): some spans, as they come; where
+              that takes less time than NumPy surely would, there is nothing to try
     directly  the slots compute what exists, and Python what is pending, at the call: two short spans, which
               tell whether that is much slower, then as many as there were of nodes
 
@@ -74,11 +75,25 @@ DIRECTLY = 32, 32, *[SPAN] * SPANS
 UNPLANNED = 0.25
 """Of a span's results, at most, NumPy may have computed as nodes, for want of a plan."""
 
+LATE = 2
+"""After so many such spans in a row that take much longer (`CLEAR`) than what a process began with, NumPy
+computes directly again, and what that takes pays for plans."""
+
+VAIN = 0.5
+"""If it has computed so many as no plan is ever met again, nodes are not the sooner way."""
+
 PATIENCE = 24
 """Spans for which there may be too many of those the first time: then the others count."""
 
+DELAYS = 8
+"""So many spans, at most, do not count since machine code that makes nodes is not there yet."""
+
 GAIN = 0.9
 """Of the time by nodes, at most, NumPy's has to be."""
+
+SLOWER, LIKELY = 0.6, 0.5
+"""Where results take less than the one, of what those took with which the process began, that share of nodes'
+time is enough for the least that NumPy takes (`pace.AT_LEAST`): it takes more, as it did then."""
 
 CLEAR = 1.5
 """Where NumPy takes so many times as long in all spans, two or more, there are no more."""
@@ -102,8 +117,9 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_anew", "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_pace", "_thread",
-        "_unplanned", "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
+        "_anew", "_at_first", "_began", "_busy", "_delays", "_fallbacks", "_in_vain", "_lasting", "_late",
+        "_least", "_lock", "_next", "_pace", "_thread", "_unplanned", "by_nodes", "calls", "directly",
+        "granted", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -118,8 +134,13 @@ class Direct:
         """Let nothing have been measured."""
         self._lasting = dict(LASTING)
         self._began = self._busy = 0.0
-        self._thread = self._fallbacks = 0
+        self._thread = self._fallbacks = self._in_vain = 0
         self._unplanned = PATIENCE
+        self._delays = DELAYS
+        self._at_first = 0.0
+        """Seconds that each result took with which the process began."""
+        self._late = 0
+        """Spans in a row that took much longer, their plans being too dear yet."""
         self.calls = 0
         """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
         self._anew = 0
@@ -127,6 +148,8 @@ class Direct:
         self.by_nodes: list[float] = []
         """Seconds that a result took in each span, yet."""
         self.directly: list[float] = []
+        self._least: list[float] = []
+        """Seconds that each of those by nodes would have taken NumPy, at least."""
         self.on = False
         """Is what is of medium size NumPy's now?"""
         self.reach = EAGER
@@ -138,6 +161,7 @@ class Direct:
         """Nodes that machine code may make before Python counts those that it has made."""
         self._pace: Pace | None = None
         """Who counts them."""
+        NOW.weighs = False
         self._ends()
 
     def opens(self) -> None:
@@ -220,6 +244,7 @@ class Direct:
             from lazyarr.worth import rented  # here: a process of small arrays needs no engine
 
             rented(1e9 * spent)
+            self._at_first = spent / (EARLY * max(1, FIRST // EARLY - 1 - self.left))
             self._stayed()
         else:
             UNTIL.value += EARLY
@@ -230,38 +255,72 @@ class Direct:
         if is_barred() or not may_try():
             self.left = SPAN * PATIENCE
             return
+        if self._delays and pace.is_coming():
+            self._delays -= 1
+            self.left = SPAN
+            return
         pace.look_anew()
         habits.look_anew()
-        self.by_nodes, self.directly = [], []
-        self._anew = MOST_ANEW
+        self.by_nodes, self.directly, self._least = [], [], []
+        self._anew, NOW.weighs = MOST_ANEW, True
         self._thread = get_ident()
         self.left, self._next = SPAN, self._looked
         self._begins()
 
     def _looked(self) -> None:
-        fallbacks = COUNT.numpy_fallbacks - self.calls - self._fallbacks
-        took = self._took(SPAN)
+        fallbacks = self._waiting_for_plans() - self._fallbacks
+        took, least = self._took(SPAN), NOW.least / SPAN
         self.left = SPAN
         if self._thread != get_ident():
             self._looks()
+        elif NOW.in_vain - self._in_vain > VAIN * SPAN and self._may_try():
+            from lazyarr.worth import forfeited  # here: as `rented`
+
+            forfeited()
+            NOW.weighs = False
+            self._rests(True)                   # (who makes nodes for NumPy to compute is later in any case)
+            return
         elif fallbacks > UNPLANNED * SPAN and self._unplanned:
             self._unplanned -= 1
             self.by_nodes.clear()
+            self._least.clear()
+            self._late = self._late + 1 if 0.0 < CLEAR * self._at_first < took else 0
+            if self._late >= LATE and self._may_try():
+                NOW.weighs = False
+                self._rests(True)
+                self._began = thread_time()
+                return
         else:
             if self.by_nodes and self._anew and took < GAIN * min(self.by_nodes):
                 self._anew -= 1
-                self.by_nodes = []
+                self.by_nodes, self._least = [], []
             self.by_nodes.append(took)
+            self._least.append(least)
             if len(self.by_nodes) == SPANS:
-                self._tries()
+                NOW.weighs = False
+                if self._is_surely_later():
+                    self._rests(False)          # (to cut what waits would take new plans, for nothing)
+                else:
+                    self._tries()
                 return
         self._begins()
 
-    def _tries(self) -> None:
+    def _is_surely_later(self) -> bool:
+        """Would NumPy take longer, by the least that it takes, or by more where it did at first?"""
+        by_nodes = _usual(self.by_nodes)
+        share = LIKELY if by_nodes < SLOWER * self._at_first else 1.0
+        return sum(self._least) > SPANS * GAIN * by_nodes * share
+
+    def _may_try(self) -> bool:
         if is_barred() or not may_try() or not _is_there():
+            return False
+        keep_heap(HEAP)
+        return True
+
+    def _tries(self) -> None:
+        if not self._may_try():
             self._rests(False)
             return
-        keep_heap(HEAP)
         self._starts(LAG)
         self._next = self._caught_up
 
@@ -294,6 +353,12 @@ class Direct:
             self.left, self._next = lasting, self._looks
 
     def _stayed(self) -> None:
+        if self._late:
+            from lazyarr.worth import rented  # here: as above
+
+            self._late = 0
+            if self._thread == get_ident():
+                rented(1e9 * (thread_time() - self._began))
         self._ends()
         self.left, self._next = SETTLING, self._looks
 
@@ -316,8 +381,13 @@ class Direct:
     # -------------------------------------------------------------------------------- time
 
     def _begins(self) -> None:
-        self._fallbacks = COUNT.numpy_fallbacks - self.calls
+        self._fallbacks, self._in_vain = self._waiting_for_plans(), NOW.in_vain
+        NOW.least = 0.0
         self._busy, self._began = _busy(), thread_time()
+
+    def _waiting_for_plans(self) -> int:
+        """How many nodes NumPy has computed so far that may have a plan one day."""
+        return COUNT.numpy_fallbacks - self.calls - NOW.in_vain
 
     def _took(self, results: int) -> float:
         """Seconds that each of so many results took, but for plans and compiling."""

@@ -108,7 +108,7 @@ def _by_plan(
     nodes: list[Expr], roots: list[Expr], met: Met | Folded | None, account: Account | None
 ) -> None:  # fmt: skip
     """Compute nodes by a plan, from memory or made now, if it does not have to wait."""
-    began, plans = time.perf_counter(), COUNT.plans
+    began, plans, reshaped = time.perf_counter(), COUNT.plans, COUNT.reshaped
     w, plan = walked(nodes, roots, None if account is None else account.still_waits, met is None)
     COUNT.seconds["plan"] += (took := time.perf_counter() - began)
     if account is not None and COUNT.plans > plans:
@@ -117,6 +117,10 @@ def _by_plan(
         w.leaves.clear()                # what is read goes with its last reader
         unplanned(nodes, account)
         return
+    if COUNT.plans == plans and COUNT.reshaped == reshaped:
+        plan.met = True
+    elif account is not None:
+        account.bought(plan, 1e9 * took)
     name = None if plan.noted else name_of(nodes)
     compiled = True
     try:
@@ -168,7 +172,7 @@ def _walked(
 def _run_known(met: Met, plan: Plan) -> bool:
     """Compute nodes by a plan that was run before; False if their calls have to be written out first."""
     late: list[flags.Late] = []
-    way = met.way
+    way, plan.met = met.way, True
     assert way is not None
     try:
         one = way[0]

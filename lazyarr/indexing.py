@@ -38,7 +38,8 @@ from lazyarr.fallback import fallback, taken
 from lazyarr.flags import discards, warn_of_cast
 from lazyarr.geometry import broadcast_shapes, same
 from lazyarr.late import late
-from lazyarr.recipes import NODES, known_write, remember_write
+from lazyarr.pace import may_try
+from lazyarr.recipes import NODES, known_write, measure, remember_write
 from lazyarr.slot_words import WAITING
 from lazyarr.storage import Storage, evaluate
 from lazyarr.temporaries import KEY_REFS, element, with_last
@@ -483,6 +484,8 @@ def _changes(mask: Any, x: ndarray) -> bool:
 
 
 def _worth(x: ndarray, key: Any) -> bool:
-    return current.jit == "always" or x.geo.size > current.eager_elements or (
-        key.__class__ is ndarray and is_pending(key)
-    )
+    if current.jit == "always" or (key.__class__ is ndarray and is_pending(key)):
+        return True
+    if DIRECT.on and measure(x.geo.size, [x.geo.itemsize]) <= DIRECT.reach and may_try():
+        return False                            # (a lone node, for which all that reads it would wait)
+    return x.geo.size > current.eager_elements

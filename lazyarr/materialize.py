@@ -30,7 +30,7 @@ from lazyarr.expr import LOCK, Expr, Map, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
-from lazyarr.pace import NOW, begins, ended, work_of
+from lazyarr.pace import NOW, begins, ended, weighs, work_of
 from lazyarr.ranges import ASKED, RANGES
 from lazyarr.resting import COLLECTING, Resting
 from lazyarr.sinking import sunk
@@ -96,6 +96,8 @@ def evaluate(roots: Iterable[Expr]) -> None:
             if not (native and is_much(nodes)):         # (else the engine shows it segment by segment)
                 watch(nodes, roots, native)
         told = told_by(nodes, share) if WATCHED else None
+        if NOW.weighs:
+            weighs(nodes)
         if asked is not None:
             begins(work_of(nodes), known)
         began = time.perf_counter()
@@ -183,6 +185,8 @@ def unplanned(nodes: list[Any], account: Account | None) -> None:
     one_by_one(nodes)
     if account is not None:
         account.took(1e9 * (time.perf_counter() - began))
+        if account.vain:
+            NOW.in_vain += len(nodes)
 
 
 def closure(roots: Iterable[Expr]) -> list[Expr]:

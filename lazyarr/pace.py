@@ -67,6 +67,12 @@ UNASKED = 256
 SOONER: list[Callable[[], None]] = []
 """Who hears that NumPy was found to be the sooner one, for some code."""
 
+COMING: list[Callable[[], bool]] = []
+"""Who says whether machine code that makes nodes may be there soon: what they take before says nothing."""
+
+DELAYS = 10
+"""So many looks, at most, wait for that: some nodes are made otherwise."""
+
 MAX_PACES = 1024
 """Places; all are forgotten when there are more."""
 
@@ -75,7 +81,8 @@ class _Now:
     """What holds for calls that nobody counts."""
 
     __slots__ = (
-        "evaluating", "hasty", "looker", "numpys", "quiet", "thread", "timed", "unasked", "unknown", "work",
+        "delays", "evaluating", "hasty", "in_vain", "least", "looker", "numpys", "quiet", "thread", "timed",
+        "unasked", "unknown", "weighs", "work",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -97,6 +104,14 @@ class _Now:
         """Seconds of those that were, and what NumPy would take for them."""
         self.unknown = 0
         """Those of them that no plan was there for."""
+        self.delays = DELAYS
+        """How many more looks wait for code that makes nodes."""
+        self.in_vain = 0
+        """Nodes that NumPy has computed, since nobody meets plans of such ones again (`worth`)."""
+        self.weighs = False
+        """Does somebody ask what NumPy would take at least (`direct`)?"""
+        self.least = 0.0
+        """Seconds of that, of evaluations since."""
 
 
 NOW = _Now()
@@ -160,6 +175,10 @@ class Pace:
         self._left, self._next = WINDOW, then
 
     def _look(self) -> None:
+        if NOW.delays and not self._looks and is_coming():
+            NOW.delays -= 1
+            self._rest(WINDOW)
+            return
         NOW.looker, NOW.thread, NOW.timed = self, get_ident(), TIMED
         NOW.evaluating, NOW.work, NOW.unknown = 0.0, 0.0, 0
         self._begins(self._looked)
@@ -252,6 +271,16 @@ def work_of(nodes: Sequence[Expr]) -> float:
     return 1e-9 * sum(map(warm_ns, nodes))
 
 
+AT_LEAST = 0.02e-9
+"""Seconds that NumPy takes for a byte of a result of medium size, whatever it computes."""
+
+
+def weighs(nodes: Sequence[Expr]) -> None:
+    """An evaluation takes NumPy so long, at least."""
+    written = [region.nbytes for node in nodes if (region := node.region) is not None]
+    NOW.least += AT_LEAST * sum(written)
+
+
 def begins(work: float, known: bool) -> None:
     """An evaluation that is timed computes so much (`work_of`), that a plan is known of, or is not."""
     NOW.work += work
@@ -271,6 +300,11 @@ def at_once() -> bool:
     get other bits from NumPy?"""
     asked = current.plan == "always" or current.jit == "always"
     return asked or current.math == "native" or current.fast_math or (bool(OBSERVED) and is_observed())
+
+
+def is_coming() -> bool:
+    """Will nodes take much less time soon?"""
+    return any(coming() for coming in COMING)
 
 
 def holds() -> bool:
@@ -299,4 +333,4 @@ def forget() -> None:
     PACES.clear()
     _pins.clear()
     NOW.hasty.clear()
-    NOW.numpys, NOW.quiet, NOW.looker, NOW.thread = False, 0, None, 0
+    NOW.numpys, NOW.quiet, NOW.looker, NOW.thread, NOW.delays = False, 0, None, 0, DELAYS

@@ -285,6 +285,8 @@ class Plan:
     some nodes stand for several (`calls`), and once for others."""
     for_any_count: bool = False
     """Does nothing but launches depend on how many elements a mask keeps?"""
+    met: bool = False
+    """Was it found again?"""
 
 
 @dataclass(slots=True, eq=False)

@@ -29,7 +29,7 @@ from lazyarr.expr import Expr, Map, Read
 from lazyarr.geometry import FRESH, same
 from lazyarr.habits import BUILDING, HABITS, LASTING, MEDIUM, habit_of, watch
 from lazyarr.ops import may_raise
-from lazyarr.pace import NOW, PACES, band, may_try, pace_of
+from lazyarr.pace import COMING, NOW, PACES, band, may_try, pace_of
 from lazyarr.records import NamedTuple
 from lazyarr.srcloc import THEIRS, Loc, nearest
 from lazyarr.storage import DUE, Storage, catch_up, launch
@@ -85,7 +85,7 @@ def measure(size: int, itemsizes: Sequence[int]) -> float:
 
 
 def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a recipe knows a call by.  (For small parts there is none: NumPy computes at once.)"""
+    """What a recipe knows a call by."""
     found: list[Any] = [fn]
     for x in args:
         if x.__class__ is not ndarray:
@@ -94,7 +94,7 @@ def _key(fn: numpy.ufunc, args: tuple[Any, ...]) -> tuple[Any, ...]:
         geo = x.geo
         if x.storage is None:
             found.append((geo.shape, geo.strides, char_of(geo.dtype), None))
-        elif id(geo) in FRESH or geo.size <= current.eager_elements:
+        elif id(geo) in FRESH:
             found.append(id(geo))
         else:
             dtype = geo.dtype
@@ -115,8 +115,8 @@ def remember(
             return None
         itemsizes.append(g.itemsize)
         if x.storage is not None:
-            if id(g) not in FRESH and g.size <= current.eager_elements:
-                return None                     # (what `_key` says of it is another thing each time)
+            if id(g) not in FRESH and geo.size <= current.eager_elements:
+                return None                     # (NumPy computes at once)
             pins.append(g)
     if len(args) > 2 or not pins or id(geo) not in FRESH:
         return None
@@ -195,6 +195,10 @@ class Nodes(Awaited):
         self.recall: Any = None
         self.table: Any = None
 
+    def is_coming(self) -> bool:
+        """Is it yet to be looked for, the first time?"""
+        return self.left >= 0 and not self.compiles
+
     def load(self, compiles: bool) -> bool:
         from lazyarr.swift_nodes import load
 
@@ -205,6 +209,7 @@ class Nodes(Awaited):
 
 
 NODES = Nodes()
+COMING.append(NODES.is_coming)
 
 
 def again(

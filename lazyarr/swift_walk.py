@@ -29,6 +29,7 @@ from lazyarr.error_state import buffer_size
 from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.fastcalls import fastcall
 from lazyarr.fusion.rewrite import Keeps
+from lazyarr.fusion.structure import beyond
 from lazyarr.geometry import address
 from lazyarr.kernels import host
 from lazyarr.late import Late
@@ -143,8 +144,8 @@ def look(nodes: list[Expr], roots: Sequence[Expr]) -> Looked | None:
                 return None         # (-0.0 and 0.0 are equal; what is decided early goes by error states)
     foreign: list[int] = []
     for k, leaf in enumerate(leaves):
-        if leaf.buf is not None and leaf.buf.bridge is not None:
-            foreign += (k, leaf.buf.address & 15)
+        if astray := beyond(leaf):
+            foreign += (k, astray)
     key = (options, buffer_size(), len(nodes), said, *foreign, *types, *objects)
     there = SWIFT.met.get(key)
     return Looked(key, leaves, said[: len(nodes)], None if there is None else there())

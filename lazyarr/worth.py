@@ -5,6 +5,9 @@ arrays are large.  Nobody knows whether it will be.  So, as who rents skis until
 a structure is NumPy's, node by node, until that has taken longer than to plan and to compile it will.  A
 program whose structures never come again stays at NumPy's speed, and one that repeats itself has lost little
 by the time it has its plans.  What NumPy took before there were any nodes (`direct`) pays for the first ones.
+Where the last two plans of such ops were not met again, the next one costs twice as much as the last one did,
+and so on, but for who gets it back at once: a loop whose parts lie elsewhere in each step would spend all of
+that on plans.
 A loop that goes on (`cuts.lasts`) has had its kernels in smaller plans: for it the price is the plan's alone.
 Only times depend on that; where bits would, or where compiled code is asked for, plans are made at once.
 
@@ -13,9 +16,10 @@ In:  pending nodes, and how long NumPy took for their like.   Out: is NumPy to c
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lazyarr.compiler import COMPILER, name_of, noted, warm_ns
 from lazyarr.cuts import lasts, strays
@@ -25,7 +29,7 @@ from lazyarr.records import NamedTuple
 
 if TYPE_CHECKING:
     from lazyarr.fusion.kinds import Key
-    from lazyarr.plan import Walk
+    from lazyarr.plan import Plan, Walk
 
 
 class Price(NamedTuple):
@@ -70,6 +74,30 @@ _owed: dict[int, float] = {}
 taken for such ops since.  Whoever has other structures each time makes no plan before that is paid."""
 
 
+class _Bought(NamedTuple):
+    """The last plan of some ops."""
+
+    plan: weakref.ref[Plan]
+    ns: float
+    """What it took."""
+    row: int
+    """How many in a row nobody has met again, if not this one, either."""
+
+
+_bought: dict[int, _Bought] = {}
+"""By what the ops are."""
+
+_compiled: set[Any] = set()
+"""Ops that plans have kernels for: the next plan's are those, as a rule, as of a loop's end."""
+
+MOST_VAIN = 12
+"""So often the price doubles."""
+
+_dearer = [1.0]
+"""So many times what was estimated plans have taken lately."""
+
+MOST_DEARER = 16.0
+
 _rent = [0.0]
 """Nanoseconds that NumPy has taken for what no nodes were made of, and that no plan has been paid with."""
 
@@ -78,6 +106,11 @@ def rented(ns: float) -> None:
     """NumPy has taken so long before anything was a node."""
     _rent[0] += ns
     COMPILER.rented(ns)
+
+
+def forfeited() -> None:
+    """What NumPy has taken pays for no plan: none would be met again."""
+    _rent[0] = 0.0
 
 
 def _is_written(node: Expr) -> bool:
@@ -94,16 +127,20 @@ class Account:
     """On what the time of an evaluation goes: at first on what its ops are, since to ask for a key takes
     longer; where these have a plan, on the structure."""
 
-    __slots__ = ("key", "nodes", "is_first", "paid", "_ops")
+    __slots__ = ("is_first", "key", "nodes", "paid", "vain", "_each", "_estimate", "_last", "_ops")
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = nodes
-        ops = tuple([n.op for n in nodes])
+        self._each = ops = tuple([n.op for n in nodes])
         self.key = self._ops = hash(ops)
         self.paid = Keep in map(type, ops)
         """Who only counted before has paid for a kernel, too."""
         self.is_first = False
         """Are these ops planned for the first time?"""
+        self.vain = 0
+        """How many plans of such ops in a row have not been met again, but for the first one."""
+        self._last: _Bought | None = None
+        self._estimate = 0.0
 
     def waits(self) -> bool:
         """Are the nodes NumPy's, before anybody looks for a plan?"""
@@ -118,7 +155,8 @@ class Account:
         `like` is the key of those that differ in extents only; `placed` says that one of them has a plan."""
         if self.paid or self.is_first or at_once():
             return False
-        self.key = hash(w.key if placed or like is None else like)
+        self.vain, self._last = max(0, self._unmet() - 1), _bought.get(self._ops)
+        self.key = hash(w.key if placed or self.vain or like is None else like)
         return self._ops in _owed or self._waits(PLACED if placed else PLAN)
 
     def _waits(self, price: Price) -> bool:
@@ -126,12 +164,20 @@ class Account:
         goes_on = lasts(nodes[-1])
         if goes_on and before is None:
             strays()
-        spent = (before or 0.0) + sum(map(warm_ns, nodes))
-        due = SURE * price.of(nodes) - spent
+        own = sum(map(warm_ns, nodes))
+        due = SURE * price.of(nodes)
+        if price is PLAN:
+            self._estimate = due / SURE
+            due *= _dearer[0]
+        if self.vain and self._last is not None:
+            due = max(due, SURE * self._last.ns)
+            if own < due:                       # (else it comes back at once)
+                due *= 1 << self.vain
+        due -= (before or 0.0) + own
         if due > _rent[0]:
             return True
         if price is PLAN:
-            more = due + SURE * KERNELS.of(nodes)
+            more = due + SURE * KERNELS.of([n for n in nodes if n.op not in _compiled])
             if more > 0 and not goes_on and not _has_kernels(nodes):
                 due = more
         if due > _rent[0]:
@@ -152,7 +198,30 @@ class Account:
 
     def planned(self, ns: float) -> None:
         """So long a plan took."""
+        first = not _owed and not _bought       # (whose code is run for the first time)
         _enter(_owed, self._ops, ns)
+        if self._estimate and not first:
+            _dearer[0] = min(max((_dearer[0] + ns / self._estimate) / 2, 1.0), MOST_DEARER)
+
+    def bought(self, plan: Plan, ns: float) -> None:
+        """There is a new plan, which took so long."""
+        if len(_bought) >= MAX_ACCOUNTS:
+            _bought.clear()
+        _bought[self._ops] = _Bought(weakref.ref(plan), ns, self._unmet() + 1)
+        if len(_compiled) >= MAX_ACCOUNTS:
+            _compiled.clear()
+        _compiled.update(self._each)
+        if self.vain:
+            _rent[0] /= 2                       # (it is for programs that meet their plans again)
+
+    def _unmet(self) -> int:
+        """How many in a row have not been met again."""
+        last = _bought.get(self._ops)
+        if last is None:
+            return 0
+        plan = last.plan()
+        # (One that was forgotten, with others, says nothing.)
+        return 0 if plan is not None and plan.met else min(last.row, MOST_VAIN)
 
 
 def _has_kernels(nodes: Sequence[Expr]) -> bool:

@@ -18,10 +18,12 @@ _left = [(0, 0)]
 def forget() -> None:
     """Nothing is known of places, of what waiting and plans took, or of structures and calls met."""
     for known in (
-        habits.HABITS, habits.WATCHED, worth._spent, worth._owed, recipes._recipes, recipes._firsts,
+        habits.HABITS, habits.WATCHED, worth._spent, worth._owed, worth._bought, recipes._recipes,
+        recipes._firsts,
     ):  # fmt: skip
         known.clear()
-    worth._rent[0] = 0.0
+    worth._rent[0], worth._dearer[0] = 0.0, 1.0
+    pace.COMING.clear()                         # (how many nodes there were decides nothing)
     if (LEDGER.kept, LEDGER.unallocated) != _left[0]:
         # Tracebacks and cycles of other tests hold pending values; where much is held, what waits is computed
         # sooner.

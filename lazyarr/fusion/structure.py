@@ -80,7 +80,7 @@ class Tokens:
     """The geometries among them, by identity."""
     _others: list[numpy.ndarray] = field(default_factory=list)
     """Geometries that are told by what is said of them."""
-    _foreign: bool = False
+    foreign: bool = False
     """Some memory of others does not begin at a multiple of 16."""
     _aligned: tuple[int, bool] = (0, True)
     """Of how many of those geometries it is known whether all are aligned, and whether they are."""
@@ -94,8 +94,6 @@ class Tokens:
     """By identity, the geometries of all reads, input by input, then those of all regions."""
     kinds: Kinds = field(default_factory=lambda: Kinds((), ()))
     """What each node is by itself, of those of which `tell` was asked."""
-    bridged: bool = False
-    """Some memory is somebody else's."""
 
     def of(
         self, nodes: Sequence[Expr], stored: Sequence[bool], numbers: Numbers,
@@ -141,10 +139,9 @@ class Tokens:
             below = None if found is None else numbers[found]
             parts += (k, below, found is old, node.masked, node.covers)
         for k, value in enumerate(numbers.leaves):
-            if value.buf is not None and value.buf.bridge is not None:
-                self.bridged = True
-                parts += (-1 - k, value.buf.address & 15)
-                self._foreign = self._foreign or value.buf.address & 15 != 0
+            if astray := beyond(value):
+                self.foreign = True
+                parts += (-1 - k, astray)
         return parts
 
     def _see(self, ids: Iterable[int], geos: Iterable[numpy.ndarray]) -> None:
@@ -164,12 +161,12 @@ class Tokens:
 
     @property
     def odd(self) -> bool:
-        """Some memory is somebody else's, or some access is not aligned."""
+        """Some memory is somebody else's, and begins anywhere, or some access is not aligned."""
         count, aligned = self._aligned
         if count < len(self._others):
             aligned = aligned and all(geo.flags.aligned for geo in self._others[count:])
             self._aligned = len(self._others), aligned
-        return self._foreign or not aligned
+        return self.foreign or not aligned
 
     def tell(self, nodes: Sequence[Expr]) -> None:
         """Number what nodes are by themselves: those of the last call of `of`.
@@ -211,6 +208,13 @@ class Tokens:
     def places(self) -> Iterable[Any]:
         """What was said of geometries, in the order in which they were met, each once."""
         return dict.fromkeys(self._known.values())
+
+
+def beyond(value: Expr) -> int:
+    """By how much somebody else's memory begins beyond a multiple of 16, where that of ours begins; so what
+    begins there, too, has the same plans."""
+    buf = value.buf
+    return 0 if buf is None or buf.bridge is None else buf.address & 15
 
 
 def by_contents(geo: numpy.ndarray) -> Key:
@@ -256,10 +260,10 @@ def structure_of(
                 needed.append(old)
                 k = numbers[old.serial] = -len(needed)
             links += (old is node.old, k)
-    if tokens.bridged:
+    if tokens.foreign:
         for k, value in enumerate(needed):
-            if value.buf is not None and value.buf.bridge is not None:
-                links += (-1 - k, value.buf.address & 15)
+            if astray := beyond(value):
+                links += (-1 - k, astray)
     if group.fold is not None and any(
         isinstance(n.op, Reduce) and n.op.name in DECIDED_EARLY for n in nodes
     ):

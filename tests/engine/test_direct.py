@@ -16,7 +16,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import arrays, direct, habits, worth
+from lazyarr import arrays, direct, habits, pace, worth
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
@@ -65,7 +65,17 @@ def same(found: Any, expected: numpy.ndarray) -> bool:
 
 # ----------------------------------------------------------------------------------- values
 
+
+
+def masked(np: Any, x: Any, y: Any) -> Any:
+    z = x.copy()
+    z[1:-1][(y > x)[1:-1]] = 1
+    z[z > 2] = y[3]
+    return z
+
+
 CALLS: list[Callable[[Any, Any, Any], Any]] = [
+    masked,
     lambda np, x, y: x + y,
     lambda np, x, y: x * 2 - y,
     lambda np, x, y: -x,
@@ -118,6 +128,23 @@ def test_values_are_numpys(call: int, dtype: str) -> None:
 
 
 @in_slots
+def test_elements_under_a_mask_are_set_at_once() -> None:
+    """Else what reads the array next would have to wait for a lone node."""
+    x, real = both()
+    begin()
+    z, mask = x + 1, x > 3
+    before = COUNT.nodes_built
+    z[mask] = 5
+    expected = real + 1
+    expected[real > 3] = 5
+    assert COUNT.nodes_built == before and same(z, expected)
+    DIRECT._ends()
+    z, mask = x * 2, x < 3
+    np.evaluate(z, mask)
+    z[mask] = 5
+    assert COUNT.nodes_built > before and not np.is_evaluated(z)
+
+
 def test_no_python_runs() -> None:
     x, y = np.array(numpy.arange(N) / 7), np.array(numpy.ones(N))
     calls: list[Any] = []
@@ -514,6 +541,77 @@ def test_spans_without_plans_do_not_count(clock: dict[Any, float], monkeypatch: 
     assert results(FIRST) == 0 and not DIRECT.by_nodes
     results(SPAN * direct.PATIENCE + 9)
     assert DIRECT.on
+
+
+def test_nothing_is_tried_where_numpy_is_surely_later(
+    clock: dict[Any, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the bytes of what is computed; where less is computed than results are counted, nobody is sure."""
+    for share, at_first, tried in ((1, 0, False), (0.5, 0, True), (0.5, 2, False), (0.5, 1.5, True)):
+        DIRECT.forget()
+        DIRECT._at_first = at_first
+        clock.update({False: 1.0, True: 1.0})
+        results(SPAN)
+        assert pace.NOW.weighs
+        for _ in range(SPANS * SPAN):
+            pace.NOW.least += share * 1.2
+            results(1)
+        assert not pace.NOW.weighs
+        assert (DIRECT._next == DIRECT._caught_up) == DIRECT.on == tried
+
+
+def test_an_evaluation_weighs_what_it_stores_and_passes_on() -> None:
+    x = np.array(numpy.ones(N))
+    results(SPAN)
+    assert pace.NOW.weighs
+    before = pace.NOW.least
+    np.evaluate((x * 2 + 1)[5:])
+    assert before < pace.NOW.least <= before + 3 * 8 * N * pace.AT_LEAST
+
+
+def test_who_makes_nodes_for_numpy_in_vain_is_directly_sooner(clock: dict[Any, float]) -> None:
+    """Whatever they take: no plan will be met again."""
+    clock.update({False: 1.0, True: 5.0})
+    results(SPAN)
+    for _ in range(SPAN):
+        pace.NOW.in_vain += 1
+        results(1)
+    assert DIRECT.on and DIRECT._next == DIRECT._stayed and not DIRECT.directly
+
+
+@pytest.mark.parametrize(("takes", "directly"), [(1.3, False), (2.0, True)])
+def test_what_waits_for_plans_does_so_directly_where_that_is_much_sooner(
+    clock: dict[Any, float], takes: float, directly: bool
+) -> None:
+    """As the process began; and that pays for plans."""
+    clock.update({True: 1e-6, False: 1e-6 * takes})
+    DIRECT.opens()
+    results(direct.FIRST + 1)
+    assert not DIRECT.on
+    results(SETTLING)
+    before = worth._rent[0]
+    for _ in range(direct.LATE * SPAN):
+        COUNT.numpy_fallbacks += 1
+        results(1)
+    assert DIRECT.on == directly == (DIRECT._next == DIRECT._stayed)
+    while directly and DIRECT.on:
+        results(1)
+    assert (worth._rent[0] >= before + 990 * LASTING[True]) == directly
+
+
+@pytest.mark.parametrize("comes", [3, 1000])
+def test_it_does_not_look_before_machine_code_makes_nodes(
+    clock: dict[Any, float], comes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If that comes within some spans."""
+    asked: list[int] = []
+    monkeypatch.setattr(pace, "COMING", [lambda: asked.append(0) or len(asked) <= comes])
+    results(SPAN)
+    spans = 1
+    while DIRECT._next == DIRECT._looks:
+        results(SPAN)
+        spans += 1
+    assert spans == 1 + min(comes, direct.DELAYS)
 
 
 def test_a_thread_that_begins_has_to_end_it(clock: dict[Any, float]) -> None:

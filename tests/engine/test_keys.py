@@ -133,6 +133,13 @@ def test_where_memory_of_others_begins_makes_a_difference_up_to_16_bytes():
     assert keys[0] == keys[1] == keys[3] != keys[2]
 
 
+def test_memory_of_others_that_begins_as_ours_does_has_the_same_key():
+    """So a loop over what a program has read, and over what was computed of it, has one plan."""
+    theirs, geo = lent(0), fresh((12,), numpy.dtype("f8"))
+    ours = Expr(map_of("square", "d->d"), (Read(Expr.leaf(Buffer.new(geo.nbytes)), geo),), geo)
+    assert walk([theirs], [theirs]).key == walk([ours], [ours]).key
+
+
 def test_constants_matter_as_far_as_rules_name_them():
     def keys():
         return [key(lambda x, y, c=c: ([x * c], None)) for c in (3.0, 5.0, 7.0)]

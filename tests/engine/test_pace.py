@@ -133,6 +133,19 @@ def test_numpy_does_not_try_where_building_is_cheap(clock):
     assert not any(clock.pass_by(p, QUIETS * SETTLING, seconds=9.0))
 
 
+def test_nothing_is_looked_at_before_machine_code_makes_nodes(clock, monkeypatch):
+    coming = [True]
+    monkeypatch.setattr(pace, "COMING", [lambda: coming[0]])
+    p = Pace()
+    for _ in range(8):
+        assert not any(clock.pass_by(p, WINDOW, 100.0, 1.0)) and NOW.looker is None
+    coming[0] = False
+    while NOW.looker is None:
+        clock.pass_by(p, 1)
+    clock.pass_by(p, LOOKS * WINDOW, 100.0, 1.0)
+    assert p.numpys
+
+
 def test_a_look_that_saw_no_evaluation_is_none(clock):
     p = Pace()
     assert not looked(clock, p, built=0.8, work=0.0)

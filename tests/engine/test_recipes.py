@@ -159,6 +159,23 @@ def test_parts_of_arrays_are_known_by_their_layout(looked_at):
     assert looked_at.count(numpy.add) >= 3
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i4", "c16"])
+def test_small_parts_with_a_large_result_are_known_by_their_layout(dtype, looked_at):
+    """A row and a column, others each time, of which all pairs are taken."""
+    real = numpy.random.default_rng(7).uniform(-9, 9, (400, 400)).astype(dtype)
+    if dtype != "i4":
+        real[3] = real[:, 5] = numpy.array([0.0, -0.0, numpy.inf, numpy.nan]).repeat(100)
+    x = np.array(real)
+    np.evaluate(x)
+    for k in range(8):
+        assert same(np.add.outer(x[:, k], x[k, :]), numpy.add.outer(real[:, k], real[k, :]))
+        with numpy.errstate(invalid="ignore"):
+            assert same(x[:, k, None] * x[k], real[:, k, None] * real[k])
+        assert same(x[k] + x[:, k + 1 : k + 2], real[k] + real[:, k + 1 : k + 2])
+    assert looked_at.count(numpy.add) == 2 and looked_at.count(numpy.multiply) == 1
+    assert same(x[3] + x[4], real[3] + real[4])
+
+
 def test_results_of_parts_lie_as_numpys():
     rng, shape = numpy.random.default_rng(5), (4, 3, 5)
     whole = np.array(rng.random((9, 9, 11)))

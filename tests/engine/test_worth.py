@@ -10,11 +10,12 @@ import lazyarr as np
 from lazyarr import cuts, materialize, worth
 from lazyarr.compiler import COMPILER, LOAD_NS, START_NS, warm_ns
 from lazyarr.counters import COUNT
+from lazyarr.pace import NOW
 from lazyarr.worth import Price
 
 SIZE = 100_000
 FREE, DEAR = Price(0, 0, 0, 0), Price(1e18, 0, 0, 0)
-planned = worth.Account.planned
+planned, bought = worth.Account.planned, worth.Account.bought
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +28,7 @@ def auto(monkeypatch):
     monkeypatch.setattr(worth.Account, "took", lambda account, ns: took(account, 1e6))
     monkeypatch.setattr(worth, "noted", lambda name: False)
     monkeypatch.setattr(worth.Account, "planned", lambda account, ns: None)
+    monkeypatch.setattr(worth.Account, "bought", lambda account, plan, ns: None)
     with np.options(plan="auto"):
         yield
 
@@ -85,6 +87,38 @@ def test_what_a_plan_took_is_paid_before_the_next_one_of_such_ops(prices, monkey
     monkeypatch.setattr(worth.Account, "planned", lambda account, ns: planned(account, 4.5e6))
     assert [counted(rolled(k))[1][0] for k in range(3, 15)] == [1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0]
     assert counted(rolled(3))[1] == (0, 0, 1)         # what has a plan owes nothing
+
+
+def test_plans_that_are_not_met_again_grow_dear(prices, monkeypatch):
+    """Rolled by another number each time: two are made in vain, then NumPy does all others, till the last one
+    is met again; but where an evaluation takes NumPy longer than a plan, it has one."""
+    prices()
+    monkeypatch.setattr(worth.Account, "bought", lambda account, plan, ns: bought(account, plan, 4.5e6))
+    x, a = np.arange(4.0 * SIZE).reshape(400, -1) * 1, numpy.arange(4.0 * SIZE).reshape(400, -1)
+    np.evaluate(x)
+
+    def rolled(k):
+        result, counts = counted(lambda: np.roll(x, k + 1, 0) * 2 + np.roll(x, 3 * k + 1, 1))
+        assert result.tobytes() == (numpy.roll(a, k + 1, 0) * 2 + numpy.roll(a, 3 * k + 1, 1)).tobytes()
+        return counts[:2]
+
+    vain = NOW.in_vain
+    assert [rolled(k) for k in range(9)] == [(1, 0), (1, 0)] + [(0, 1)] * 7
+    assert NOW.in_vain >= vain + 7
+    assert rolled(0) == (0, 0) and rolled(9) == (0, 1)
+    assert rolled(1) == (0, 0) and [rolled(k) for k in range(9, 12)] == [(1, 0), (1, 0), (0, 1)]
+    monkeypatch.setattr(worth, "warm_ns", lambda node: 1e7)
+    assert [rolled(k) for k in range(12, 20)] == [(1, 0)] * 8
+
+
+def test_who_pays_in_vain_has_less_for_others(prices, monkeypatch):
+    prices(Price(0, 1, 0, 0), placed=Price(0, 1, 0, 0))
+    monkeypatch.setattr(worth.Account, "bought", lambda account, plan, ns: bought(account, plan, 1e6))
+    monkeypatch.setattr(worth, "_rent", [1e9])
+    x = np.arange(4.0 * SIZE).reshape(400, -1) * 1
+    np.evaluate(x)
+    seen = [counted(lambda k=k: np.roll(x, k + 1, 0) * 2 + np.roll(x, 3 * k + 1, 1))[1] for k in range(30)]
+    assert worth._rent[0] < 1e8 and sum(plans for plans, _, _ in seen) < 16
 
 
 def test_kernels_are_part_of_the_price(prices, monkeypatch):
