@@ -14,7 +14,7 @@ Time is the thread's own, without that of plans and of compiling; the program's 
 nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for
 some thousand results, twice as many each time.
 A process begins directly: what a program does first is NumPy's anyway (`compiler`, `worth`), and a node that
-NumPy computes takes longer than NumPy.
+NumPy computes takes longer than NumPy.  That ends sooner where nodes paid in an earlier run (`earlier_runs`).
 What NumPy made directly is plain, however large, until a node reads it.
 Only times depend on this, never a result.
 """
@@ -32,6 +32,7 @@ from typing import Any
 from lazyarr import habits, pace
 from lazyarr.config import DEFAULTS, is_barred
 from lazyarr.counters import COUNT
+from lazyarr.earlier_runs import RUNS
 from lazyarr.habits import MEDIUM
 from lazyarr.pace import NOW, SOONER, Pace, may_try
 from lazyarr.pages import keep_heap
@@ -40,17 +41,22 @@ from lazyarr.slot_words import BARRING, GRANTED, GRANTEE, LIMIT, MADE, MOST, UNT
 FIRST = 4096
 """Results with which a process begins, at most."""
 
-EARLY = 256
+EARLY = 64
 """After so many of them Python looks how long they took."""
 
 LOADING = 0.25
 """Seconds: about what it takes to load the compiler.  Results that took so long are enough."""
 
+SOON = 0.05
+"""The same where an earlier run of the program found nodes to be the sooner way: its kernels are looked for
+after so long (`compiler.LOOK_NS`)."""
+
 AT_FIRST = 4
 """Up to so many times `eager_elements` they are: for larger ones, kernels of an earlier run pay sooner."""
 
-AS_SMALL = 8
-"""Small calls that one of medium size counts for, as long as the slots' code is not in place."""
+AS_SMALL = 1 << 12
+"""Elements of a result that count for a small call, as long as the slots' code is not in place: that computes
+in temporaries' memory, where each result of Python's calls has fresh pages."""
 
 SPAN = 128
 """Results that are timed together."""
@@ -174,7 +180,7 @@ class Direct:
         """One more result of medium size, so large, that Python sees: is it NumPy's?"""
         if self.on:
             for hear in WAITING:
-                hear(AS_SMALL)
+                hear(int(measure) // AS_SMALL)
             MADE.value += 1
             if MADE.value > UNTIL.value:
                 self.hear()
@@ -240,7 +246,7 @@ class Direct:
             keep_heap(HEAP)
             self._began = thread_time()
         spent = thread_time() - self._began
-        if self.left <= 0 or spent > LOADING:
+        if self.left <= 0 or spent > LOADING or (spent > SOON and RUNS.paid()):
             from lazyarr.worth import rented  # here: a process of small arrays needs no engine
 
             rented(1e9 * spent)
@@ -332,12 +338,14 @@ class Direct:
         self.directly.append(self._took(DIRECTLY[len(self.directly)]))
         by_nodes = _usual(self.by_nodes)
         clear = len(self.directly) > 1 and min(self.directly) > CLEAR * by_nodes
-        if self._thread != get_ident() or clear:
+        if self._thread != get_ident():
             self._rests(False)
-        elif len(self.directly) < len(DIRECTLY):
+        elif len(self.directly) < len(DIRECTLY) and not clear:
             self._caught_up()
         else:
-            self._rests(_usual(self.directly[-SPANS:]) < GAIN * by_nodes)
+            directly = not clear and _usual(self.directly[-SPANS:]) < GAIN * by_nodes
+            RUNS.note(not directly)
+            self._rests(directly)
 
     def _rests(self, directly: bool) -> None:
         """Leave it at that for some time."""

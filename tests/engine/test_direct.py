@@ -20,6 +20,7 @@ from lazyarr import arrays, direct, habits, pace, worth
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
+from lazyarr.earlier_runs import Runs
 from lazyarr.habits import MEDIUM
 from lazyarr.pace import Pace
 from lazyarr.slot_words import LIMIT, MADE, MOST, UNTIL, WAITING
@@ -29,11 +30,12 @@ N = 100_000
 
 
 @pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is measured yet, nobody asks for plans at once, and the slots are there."""
     before = np.get_options()["plan"]
     np.set_options(plan="auto")
     hasten()
+    monkeypatch.setattr(direct, "RUNS", Runs())
     DIRECT.forget()
     yield
     DIRECT.forget()
@@ -439,6 +441,29 @@ def test_slow_results_end_the_beginning(clock: dict[Any, float]) -> None:
     DIRECT.opens()
     assert results(3 * direct.EARLY) == 2 * direct.EARLY and not DIRECT.on
     assert worth._rent[0] == COMPILER.work == 1e9 * direct.EARLY        # (counted from the first look on)
+
+
+@pytest.mark.parametrize("paid", [True, False])
+def test_it_ends_soon_where_nodes_paid_before(
+    clock: dict[Any, float], paid: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct.RUNS, "_paid", paid)
+    clock[True] = 2 * direct.SOON / direct.EARLY
+    DIRECT.opens()
+    results(3 * direct.EARLY)
+    assert DIRECT.on != paid
+    assert (worth._rent[0] > 1e9 * direct.SOON) == paid
+
+
+@pytest.mark.parametrize(("takes", "pays"), [(1.0, True), (1.1 * CLEAR, True), (0.5, False)])
+def test_what_is_found_is_told_to_later_runs(
+    clock: dict[Any, float], takes: float, pays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+    monkeypatch.setattr(direct.RUNS, "note", told.append)
+    clock[True] = takes
+    results(FIRST + LAG + sum(DIRECTLY) + 2 * len(DIRECTLY))
+    assert told == [pays]
 
 
 @pytest.mark.parametrize("options", ["", "LAZYARR_JIT=always", "LAZYARR_PLAN=always", "LAZYARR_MATH=native"])
