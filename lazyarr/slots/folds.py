@@ -132,6 +132,8 @@ class Folds(Nests):
         """r9: the table.   r10: that of divisions, if the sum is to be divided by the number of elements."""
         a, given = self.asm, (RDI, RSI, RDX, RCX)
         a.label("fold asked")
+        a.test(RDX)
+        a.jump_if("equal", "fold by NumPy")
         a.load(RAX, At(RSI))
         self.compare(At(RAX, TYPE), self.known.real, R8)
         a.jump_if("other", "fold by NumPy")

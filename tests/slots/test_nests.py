@@ -77,6 +77,23 @@ def test_order_of_axes() -> None:
                 assert found.strides == expected.strides and (numpy.asarray(found) == expected).all()
 
 
+def test_axes_that_repeat_and_overlap() -> None:
+    base = numpy.arange(40.0)
+    window = numpy.lib.stride_tricks.as_strided
+    views = [
+        numpy.broadcast_to(base[:4], (3, 4)), numpy.broadcast_to(base[:3, None], (3, 4)),
+        base[:12].reshape(3, 4),
+        window(base, (3, 4), (8, 8)), window(base, (3, 4), (16, 8)), window(base, (3, 4), (8, 24)),
+        window(base, (3, 4), (0, 8)), window(base, (3, 4), (0, 0)),
+    ]  # fmt: skip
+    for a, b in itertools.product(views, repeat=2):
+        x, y = np.asarray(a), np.asarray(b)
+        assert outcome(operator.add, x, y) == outcome(operator.add, a, b), (a.strides, b.strides)
+        for name in "sum", "max", "mean":
+            for axis in 0, 1, None:
+                assert outcome(getattr(np, name), x, axis) == outcome(getattr(numpy, name), a, axis)
+
+
 def test_shapes_that_do_not_fit() -> None:
     for one, other in ((3, 4), (2,)), ((3, 1), (4, 2)), ((2, 3), (3, 2)), ((0,), (2,)):
         a, b = numpy.ones(one), numpy.ones(other)
