@@ -36,8 +36,9 @@ else:
         exec("\n    ".join((f"def {name}({', '.join((first, *given))}):", *lines)), space)
         return space[name]
 
-    FEW = 64
-    """So many objects of a class are made without text, which takes 0.5 us more for a tuple, 2 for others."""
+    FEW, FEW_TUPLES = 32, 256
+    """So many objects of a class are made without text, which takes 3 us more, for tuples 0.25: together at most
+    as long as to write the constructor."""
 
     # ------------------------------------------------------------------------ named tuples
 
@@ -84,7 +85,7 @@ else:
 
     def _first_new(most, defaults):
         """The constructor of the first objects, which have so many fields, the last ones with defaults."""
-        least, left = most - len(defaults), FEW
+        least, left = most - len(defaults), FEW_TUPLES
 
         def __new__(cls, *args, **kwargs):
             nonlocal left

@@ -188,8 +188,8 @@ def test_nothing_is_written_before_the_first_object(monkeypatch: pytest.MonkeyPa
     class Node:
         a: int
 
-    for cls in (Row, Node):
-        for _ in range(records.FEW):            # type: ignore[attr-defined]
+    for cls, few in ((Row, records.FEW_TUPLES), (Node, records.FEW)):           # type: ignore[attr-defined]
+        for _ in range(few):
             cls(1)
     assert not asked
     for cls in (Row, Node):
@@ -202,6 +202,7 @@ def test_nothing_is_written_before_the_first_object(monkeypatch: pytest.MonkeyPa
 def test_the_first_objects_are_as_all_others(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     """Whatever is given by place or name, too much, twice, or not at all."""
     monkeypatch.setattr(records, "FEW", few)
+    monkeypatch.setattr(records, "FEW_TUPLES", few)
 
     class Row(NamedTuple):
         a: int
@@ -254,6 +255,7 @@ def test_the_first_objects_are_as_all_others(monkeypatch: pytest.MonkeyPatch, fe
 @pytest.mark.parametrize("kind", ["tuple", "dataclass"])
 def test_an_interrupt_leaves_the_class_as_it_was(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr(records, "FEW", 0)
+    monkeypatch.setattr(records, "FEW_TUPLES", 0)
 
     class Row(NamedTuple):
         a: int
