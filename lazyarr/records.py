@@ -37,8 +37,8 @@ else:
         return space[name]
 
     FEW, FEW_TUPLES = 32, 256
-    """So many objects of a class are made without text, which takes 3 us more, for tuples 0.25: together as long
-    at most as to write the constructor."""
+    """So many objects of a class are made without text, which takes 3 us more, for tuples 0.25: together at
+    most as long as to write the constructor."""
 
     # ------------------------------------------------------------------------ named tuples
 
