@@ -1,11 +1,11 @@
-"""`NamedTuple` and `dataclass`, whose constructors are made when the first object is; `field` and `replace`.
+"""`NamedTuple` and `dataclass`, whose constructors are written after some objects; `field` and `replace`.
 
 In:  class statements, as for `typing.NamedTuple` and `dataclasses.dataclass`.   Out: what these give.
 Those two write a class's methods as text and compile it, which takes 0.1 and 0.5 ms for each class, and a
-program makes objects of a few of our hundred classes.  Here a class begins with a constructor that has the
-real one made, in 0.05 ms, which takes its place; all else that the methods do needs no text.  (Tables that
-every import needs are made by `_make`, which is no constructor.)  `dataclasses`, which takes a millisecond to
-import, is asked by those alone who use its functions.
+program makes objects of a few of our hundred classes, and few of most of these.  Here a class begins with a
+constructor without text, which makes the first objects and has the real one written, in 0.1 ms, for those
+that come then, and for whatever is an error; all else that the methods do needs no text.  `dataclasses`,
+which takes a millisecond to import, is asked by those alone who use its functions.
 Always holds: the real constructor is put in last, so an interrupt leaves a class as it was; of two threads
 both put in what does the same.
 """
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import NamedTuple as NamedTuple
 else:
     from _collections import _tuplegetter
+    from itertools import filterfalse
     from operator import attrgetter
 
     def _said(x, fields, values):
@@ -34,6 +35,10 @@ else:
         space = {**known, **{f"_default_{field}": value for field, value in defaults.items()}}
         exec("\n    ".join((f"def {name}({', '.join((first, *given))}):", *lines)), space)
         return space[name]
+
+    FEW, FEW_TUPLES = 32, 256
+    """So many objects of a class are made without text, which takes 3 us more, for tuples 0.25: together at
+    most as long as to write the constructor."""
 
     # ------------------------------------------------------------------------ named tuples
 
@@ -75,16 +80,29 @@ else:
             space.update({field: _tuplegetter(k, None) for k, field in enumerate(fields)})
             return type(name, (_Named,), {
                 **space, "__slots__": (), "__match_args__": fields, "_fields": fields,
-                "_field_defaults": defaults, "__new__": _first_new,
+                "_field_defaults": defaults, "__new__": _first_new(len(fields), tuple(defaults.values())),
             })  # fmt: skip
 
-    def _first_new(cls, *args, **kwargs):
+    def _first_new(most, defaults):
+        """The constructor of the first objects, which have so many fields, the last ones with defaults."""
+        least, left = most - len(defaults), FEW_TUPLES
+
+        def __new__(cls, *args, **kwargs):
+            nonlocal left
+            if left > 0 and least <= len(args) <= most and not kwargs:
+                left -= 1
+                return tuple.__new__(cls, args + defaults[len(args) - least :])
+            return _written_new(cls)(cls, *args, **kwargs)
+
+        return __new__
+
+    def _written_new(cls):
         owner = next(base for base in cls.__mro__ if "_fields" in vars(base))
         line = f"return _new(_cls, ({''.join([f'{field}, ' for field in owner._fields])}))"
         known = {"_new": tuple.__new__}
         new = _function("__new__", "_cls", owner._fields, owner._field_defaults, [line], known)
         owner.__new__ = staticmethod(new)
-        return new(cls, *args, **kwargs)
+        return new
 
     class _Base:
         def __mro_entries__(self, bases):
@@ -168,11 +186,30 @@ else:
             object.__setattr__(self, name, value)
 
     def _beginning(cls, fields, defaults, frozen):
-        """The constructor that has the real one made."""
+        """The constructor of the first objects."""
+        factories = _factories(defaults)
+        makes = {name: factories.get(name) for name in defaults}
+        prepares, left = hasattr(cls, "__post_init__"), FEW
 
         def __init__(self, *args, **kwargs):
-            cls.__init__ = _constructor(cls, fields, defaults, frozen)
-            cls.__init__(self, *args, **kwargs)
+            nonlocal left
+            given = dict(zip(fields, args, strict=False), **kwargs)
+            missing = [*filterfalse(given.__contains__, fields)]
+            if (
+                left <= 0 or len(given) + len(missing) > len(fields) or len(given) < len(args) + len(kwargs)
+                or not makes.keys() >= {*missing}
+            ):  # fmt: skip
+                cls.__init__ = _constructor(cls, fields, defaults, frozen)
+                cls.__init__(self, *args, **kwargs)
+                return
+            left -= 1
+            for name in missing:
+                make = makes[name]
+                given[name] = defaults[name] if make is None else make()
+            for name, value in given.items():
+                object.__setattr__(self, name, value)
+            if prepares:
+                self.__post_init__()
 
         return __init__
 

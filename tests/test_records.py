@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
+import itertools
 import pickle
 import threading
 import typing
@@ -187,6 +188,9 @@ def test_nothing_is_written_before_the_first_object(monkeypatch: pytest.MonkeyPa
     class Node:
         a: int
 
+    for cls, few in ((Row, records.FEW_TUPLES), (Node, records.FEW)):           # type: ignore[attr-defined]
+        for _ in range(few):
+            cls(1)
     assert not asked
     for cls in (Row, Node):
         with pytest.raises((AttributeError, TypeError)):
@@ -194,8 +198,65 @@ def test_nothing_is_written_before_the_first_object(monkeypatch: pytest.MonkeyPa
     assert asked == ["__new__", "__init__"]
 
 
+@pytest.mark.parametrize("few", [0, 1, 2, 64])
+def test_the_first_objects_are_as_all_others(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """Whatever is given by place or name, too much, twice, or not at all."""
+    monkeypatch.setattr(records, "FEW", few)
+    monkeypatch.setattr(records, "FEW_TUPLES", few)
+
+    class Row(NamedTuple):
+        a: int
+        b: str = "x"
+        c: int = 3
+
+    class Theirs(typing.NamedTuple):
+        a: int
+        b: str = "x"
+        c: int = 3
+
+    for frozen in (False, True):
+        @dataclass(slots=True, frozen=frozen)
+        class Node:
+            a: int
+            b: list[int] = field(default_factory=list)
+            c: int = 3
+
+        @dataclasses.dataclass(slots=True, frozen=frozen)
+        class Like:
+            a: int
+            b: list[int] = dataclasses.field(default_factory=list)
+            c: int = 3
+
+        @dataclass(slots=True, frozen=frozen)
+        class Empty:
+            pass
+
+        assert Empty() == Empty() and Empty() == Empty()
+        with pytest.raises(TypeError):
+            Empty(1)                                                            # type: ignore[call-arg]
+        calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+            ((1,), {}), ((1, "y"), {}), ((1, "y", 4), {}), ((1, "y", 4, 5), {}), ((), {}), ((), {"a": 1}),
+            ((1,), {"a": 2}), ((1,), {"c": 2}), ((1,), {"d": 2}), ((), {"b": 1, "c": 2}),
+            ((), {"c": 3, "b": 2, "a": 1}), ((1, 2), {"c": 5, "b": 1}),
+        ]  # fmt: skip
+        pairs: tuple[tuple[Any, Any], ...] = ((Row, Theirs), (Node, Like))
+        for (ours, theirs), (args, kwargs) in itertools.product(pairs, calls):
+            found = []
+            for cls in (ours, theirs):
+                try:
+                    x = cls(*args, **kwargs)
+                    found.append((x.a, x.b, x.c))
+                except TypeError as error:
+                    found.append(str(error).partition("()")[2])
+            assert found[0] == found[1], (args, kwargs)
+        assert Node(1).b is not Node(1).b
+
+
 @pytest.mark.parametrize("kind", ["tuple", "dataclass"])
 def test_an_interrupt_leaves_the_class_as_it_was(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(records, "FEW", 0)
+    monkeypatch.setattr(records, "FEW_TUPLES", 0)
+
     class Row(NamedTuple):
         a: int
 
