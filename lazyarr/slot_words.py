@@ -42,7 +42,7 @@ GRANTEE = ctypes.c_longlong(0)
 SHARED = ctypes.c_longlong(0)
 """Nodes that may wait one below the other where several read the same ones (`cuts`)."""
 
-LONGEST_PACKED = 8
+LONGEST_PACKED = 16
 """Bytes of an element."""
 
 PACKERS = (ctypes.c_longlong * (LONGEST_PACKED + 1))()

@@ -330,11 +330,11 @@ class Writer:
         a.compare_number(At(base), 1, wide=False)
         a.jump_if("other", to)
 
-    def small(self, x: int | At, y: int | At) -> None:
+    def small(self, x: int | At, y: int | At, routine: str = "fits") -> None:
         """Back, unless two arrays are small together."""
         self.move(RDI, x)
         self.move(RSI, y)
-        self.asm.call("fits")
+        self.asm.call(routine)
         self.asm.test(RAX)
         self.asm.jump_if("equal", "back")
 
