@@ -16,6 +16,7 @@ from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, manage
 from lazyarr.codegen.compress_ranks import ELEMENTS, LINE
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.direct import DIRECT
 from lazyarr.dtypes import char_of
 from lazyarr.elementwise import at_call, operand
 from lazyarr.error_state import prompt
@@ -133,7 +134,8 @@ def _at_call(x: ndarray, mask: ndarray, n: int | None = None) -> ndarray:
     n = count_kept(flags) if n is None else n
     if not n:
         return plain(numpy.empty(0, given.dtype))
-    if n * given.itemsize <= 8 * current.eager_elements or char_of(given.dtype) is None:
+    small = n * given.itemsize <= 8 * current.eager_elements or char_of(given.dtype) is None
+    if small or (DIRECT.on and n <= DIRECT.reach):  # (what slots make then is plain, and what they read)
         real = numpy.empty(n, given.dtype)
         pack(given, flags, real)
         return plain(real)
