@@ -11,7 +11,9 @@ of a program is fused, so it is measured on the program itself:
 
 Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  Spans of
 nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for
-some thousand results, twice as many each time.
+some thousand results, twice as many each time.  What results took directly before is known, too: where those
+by nodes are much slower two spans of them will do, and where all of them have lost a share of the time that was
+spent so, plans or not, NumPy tries then; if it is the sooner one, plans are waited for later.
 A process begins directly: what a program does first is NumPy's anyway (`compiler`, `worth`), and a node that
 NumPy computes takes longer than NumPy.
 What NumPy made directly is plain, however large, until a node reads it.
@@ -83,6 +85,9 @@ GAIN = 0.9
 CLEAR = 1.5
 """Where NumPy takes so many times as long in all spans, two or more, there are no more."""
 
+LOSS = 0.25
+"""So much of the time that was spent directly nodes may lose until NumPy tries."""
+
 LASTING = {False: 1 << 13, True: 1 << 11}
 """Results for which a decision for nodes, or against them, stands the first time."""
 
@@ -102,8 +107,9 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_anew", "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_next", "_pace", "_thread",
-        "_unplanned", "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
+        "_anew", "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_made", "_next", "_pace",
+        "_since", "_spent", "_thread", "_unplanned", "_usual", "by_nodes", "calls", "directly", "granted", "left", "on",
+        "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -120,6 +126,12 @@ class Direct:
         self._began = self._busy = 0.0
         self._thread = self._fallbacks = 0
         self._unplanned = PATIENCE
+        self._spent = self._usual = 0.0
+        """Seconds that what stayed directly took, the last time, and each of these results; 0: nobody knows."""
+        self._made = 0
+        """The result with which that began."""
+        self._since: list[float] = []
+        """The same of each span of nodes since then, with plans or without."""
         self.calls = 0
         """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
         self._anew = 0
@@ -214,7 +226,7 @@ class Direct:
         self.left -= 1
         if not self._began:
             keep_heap(HEAP)
-            self._began = thread_time()
+            self._stays()
         spent = thread_time() - self._began
         if self.left <= 0 or spent > LOADING:
             from lazyarr.worth import rented  # here: a process of small arrays needs no engine
@@ -233,7 +245,7 @@ class Direct:
         pace.look_anew()
         habits.look_anew()
         self.by_nodes, self.directly = [], []
-        self._anew = MOST_ANEW
+        self._anew, self._since = MOST_ANEW, []
         self._thread = get_ident()
         self.left, self._next = SPAN, self._looked
         self._begins()
@@ -244,7 +256,9 @@ class Direct:
         self.left = SPAN
         if self._thread != get_ident():
             self._looks()
-        elif fallbacks > UNPLANNED * SPAN and self._unplanned:
+            return
+        self._since.append(took)
+        if fallbacks > UNPLANNED * SPAN and self._unplanned:
             self._unplanned -= 1
             self.by_nodes.clear()
         else:
@@ -252,12 +266,25 @@ class Direct:
                 self._anew -= 1
                 self.by_nodes = []
             self.by_nodes.append(took)
-            if len(self.by_nodes) == SPANS:
-                self._tries()
-                return
-        self._begins()
+        if len(self.by_nodes) >= SPANS or self._is_slow() or self._loses():
+            self._tries()
+        else:
+            self._begins()
+
+    def _loses(self) -> bool:
+        """Have nodes lost too much by now?  (Not in the first span, in which code is loaded.)"""
+        counted = self._since[1:]
+        lost = SPAN * (sum(counted) - len(counted) * self._usual)
+        return bool(self._usual) and lost > LOSS * self._spent
+
+    def _is_slow(self) -> bool:
+        """Are some spans by nodes much slower than results were directly?"""
+        spans = self.by_nodes
+        return len(spans) > 1 and sum(spans) > len(spans) * CLEAR * self._usual > 0.0
 
     def _tries(self) -> None:
+        if len(self.by_nodes) < SPANS:
+            self.by_nodes = self._since[-SPANS:]
         if is_barred() or not may_try() or not _is_there():
             self._rests(False)
             return
@@ -287,13 +314,22 @@ class Direct:
         self._lasting[not directly] = LASTING[not directly]
         if directly:
             COUNT.hastened += 1
-            self._starts(lasting)
-            self._next = self._stayed
+            self._stays(lasting)
         else:
             self._ends()
             self.left, self._next = lasting, self._looks
 
+    def _stays(self, results: int = 0) -> None:
+        """Let so many more be NumPy's, if any, and see what they take."""
+        if results:
+            self._starts(results)
+            self._next = self._stayed
+        self._thread, self._made, self._began = get_ident(), MADE.value, thread_time()
+
     def _stayed(self) -> None:
+        results, spent = MADE.value - self._made, thread_time() - self._began
+        known = results > 0 and spent > 0.0 and self._thread == get_ident()
+        self._spent, self._usual = (spent, spent / results) if known else (0.0, 0.0)
         self._ends()
         self.left, self._next = SETTLING, self._looks
 

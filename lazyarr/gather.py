@@ -18,7 +18,7 @@ from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, at_call, elementwise, operand
+from lazyarr.elementwise import FOLD, at_call, elementwise, made, operand
 from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.geometry import broadcast_shapes, fresh, geometry
 from lazyarr.indexing import BASIC, CACHED, FEW
@@ -230,6 +230,7 @@ def _gather(
     for i, d, known in zip(arrays, op.axes, held or (False,) * len(arrays), strict=True):
         if not known and not inside(i, -geo.shape[d], geo.shape[d]):
             raise Unsupported
+    made(size)
     region = fresh(shape, geo.dtype) if order else _layout(geo, [i.geo for i in arrays], op, shape)
     behind = 0 if op.along else len(op.dims) - max(d for d, axis in enumerate(op.dims) if axis < 0) - 1
     return fresh_array(op, (_table(x), *(over(i, behind) for i in arrays)), region)

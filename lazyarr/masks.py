@@ -18,7 +18,7 @@ from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.direct import DIRECT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import at_call, operand
+from lazyarr.elementwise import at_call, made, operand
 from lazyarr.error_state import prompt
 from lazyarr.expr import BLOCK, COMPRESS, HEAD, Compress, Expr, Map, Read
 from lazyarr.gather import kept_by, take
@@ -83,6 +83,7 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
         return nothing
     if n * FEW <= x.geo.size and at_call(x.geo.size, (x, mask), PICKED):
         return _at_call(x, mask, n)
+    made(n)
     return fresh_array(COMPRESS, (given, kept, ranks), fresh((n,), x.geo.dtype))
 
 
@@ -130,8 +131,10 @@ def _at_call(x: ndarray, mask: ndarray, n: int | None = None) -> ndarray:
     given, flags = now(x), now(mask)
     if not may_pack(given, flags):
         found: ndarray = wrap(packed(given, flags))
+        made(found.geo.size)
         return found
     n = count_kept(flags) if n is None else n
+    made(n)
     if not n:
         return plain(numpy.empty(0, given.dtype))
     small = n * given.itemsize <= 8 * current.eager_elements or char_of(given.dtype) is None
