@@ -12,8 +12,8 @@ of a program is fused, so it is measured on the program itself:
 Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  Spans of
 nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for
 some thousand results, twice as many each time.  What results took directly before is known, too: where those
-by nodes are much slower two spans of them will do, and where all of them have lost a share of the time that was
-spent so, plans or not, NumPy tries then; if it is the sooner one, plans are waited for later.
+by nodes are much slower two spans of them will do, and where all of them have lost a share of the time that
+was spent so, plans or not, NumPy tries then; if it is the sooner one, plans are waited for later.
 A process begins directly: what a program does first is NumPy's anyway (`compiler`, `worth`), and a node that
 NumPy computes takes longer than NumPy.
 What NumPy made directly is plain, however large, until a node reads it.
@@ -107,9 +107,9 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_anew", "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_made", "_next", "_pace",
-        "_since", "_spent", "_thread", "_unplanned", "_usual", "by_nodes", "calls", "directly", "granted", "left", "on",
-        "reach",
+        "_anew", "_began", "_busy", "_fallbacks", "_lasting", "_lock", "_made", "_next", "_pace", "_since",
+        "_spent", "_thread", "_unplanned", "_usual", "by_nodes", "calls", "directly", "granted", "left",
+        "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -127,7 +127,7 @@ class Direct:
         self._thread = self._fallbacks = 0
         self._unplanned = PATIENCE
         self._spent = self._usual = 0.0
-        """Seconds that what stayed directly took, the last time, and each of these results; 0: nobody knows."""
+        """Seconds that what stayed directly took, the last time, and each of these results; 0: unknown."""
         self._made = 0
         """The result with which that began."""
         self._since: list[float] = []

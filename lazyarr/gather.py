@@ -23,6 +23,7 @@ from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.geometry import broadcast_shapes, fresh, geometry
 from lazyarr.indexing import BASIC, CACHED, FEW
 from lazyarr.movement import astype, ravel
+from lazyarr.places import nonzero
 from lazyarr.records import NamedTuple
 from lazyarr.storage import evaluate
 
@@ -113,7 +114,7 @@ def kept_by(mask: ndarray) -> tuple[ndarray, ...]:
     """The positions where a mask is True, one array for each of its axes: how many is known at the call."""
     if not mask.geo.ndim:
         raise Unsupported
-    return tuple(map(wrap, now(mask).nonzero()))
+    return tuple(map(wrap, nonzero(now(mask))))
 
 
 def _view(geo: numpy.ndarray, basic: tuple[Any, ...]) -> numpy.ndarray:

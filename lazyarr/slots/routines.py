@@ -206,6 +206,8 @@ class Known(NamedTuple):
     unpacked: str
     packed: str
     """Words (`slot_words`) for `picks`."""
+    finds: str
+    """That of `firsts`."""
     hear_masks: str
     too_deep: str
     """What is raised where a call of Python's has no room."""

@@ -32,6 +32,7 @@ from lazyarr.resting import COLLECTING, Collecting
 from lazyarr.slot_words import (
     ANSWERED,
     APART,
+    FINDS,
     FORCED,
     LIMIT,
     MADE,
@@ -134,6 +135,7 @@ def addresses() -> dict[str, int]:
         "forced": _word(FORCED), "answered": _word(ANSWERED), "limit": _word(LIMIT), "most": _word(MOST),
         "made": _word(MADE), "until": _word(UNTIL), "apart": _word(APART), "packers": _word(PACKERS),
         "spreaders": _word(SPREADERS), "unpacked": _word(UNPACKED), "packed": _word(PACKED),
+        "finds": _word(FINDS),
         "operators": _word(OPERATORS),
         "native": _by_number("bBhHiIlLqQfdFD"),
         "room": _word((ctypes.c_double * (ROOM // 8))()),
