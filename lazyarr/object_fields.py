@@ -75,7 +75,7 @@ def are_known() -> bool:
     odd = numpy.frombuffer(bytearray(9), "<f8", 1, 1)
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
     held, gone = weakref.ref(x), weakref.ref(numpy.empty(0))
-    part = slice(x, None, held)
+    part, turn = slice(x, None, held), 2 - 3j
     samples = (x, x.dtype, numpy.modf, pair, items, names, held)
     return bool(
         all(word(id(sample) + TYPE).value == id(type(sample)) for sample in samples)
@@ -98,6 +98,11 @@ def are_known() -> bool:
         and number(id(x) + FLAGS) & ALIGNED
         and not number(id(odd) + FLAGS) & ALIGNED
         and all(_value(cls(0.25)) == 0.25 for cls in (float, numpy.float64))
+        and all(
+            ctypes.string_at(id(held) + VALUE, held.itemsize) == held.tobytes()
+            for held in [numpy.dtype(c).type(1) for c in "?bBhHiIlLqQfdFD"]
+        )
+        and ctypes.string_at(id(turn) + VALUE, 16) == numpy.complex128(turn).tobytes()
         and [word(id(held) + VALUE).value for held in [numpy.int64(-7), numpy.longlong(-7)]] == [-7, -7]
         and [word(id(part) + VALUE + 8 * k).value for k in range(3)] == [*map(id, (x, None, held))]
         and _makes_arrays(x)

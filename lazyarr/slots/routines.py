@@ -206,6 +206,8 @@ class Known(NamedTuple):
     unpacked: str
     packed: str
     """Words (`slot_words`) for `picks`."""
+    ranges: str
+    """That of `elements`."""
     finds: str
     """That of `firsts`."""
     hear_masks: str

@@ -45,6 +45,7 @@ from lazyarr.slot_words import (
 )  # fmt: skip
 from lazyarr.slots import has_room
 from lazyarr.slots.descriptors import KEPT
+from lazyarr.slots.elements import LAST_INTEGER
 from lazyarr.slots.elided import OF_ONE
 from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
 from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_PROPERTY, ROW, SLOTS
@@ -137,7 +138,7 @@ def addresses() -> dict[str, int]:
         "spreaders": _word(SPREADERS), "unpacked": _word(UNPACKED), "packed": _word(PACKED),
         "finds": _word(FINDS),
         "operators": _word(OPERATORS),
-        "native": _by_number("bBhHiIlLqQfdFD"),
+        "native": _by_number("?bBhHiIlLqQfdFD"), "ranges": _ranges(),
         "room": _word((ctypes.c_double * (ROOM // 8))()),
         "windows": _word((ctypes.c_ssize_t * (AXES * EACH))()), **tables(KEPT),
         **{name: fields.function(name) for name in functions},
@@ -164,6 +165,17 @@ def _by_number(chars: str) -> int:
     for dtype in map(numpy.dtype, chars):
         KEPT.append(dtype)
         found[dtype.num] = id(dtype)
+    return _word(found)
+
+
+def _ranges() -> int:
+    """The address of the least integer of each type, by number, and of how many more it has, as far as words
+    hold these."""
+    found = (ctypes.c_ulonglong * (2 * (LAST_INTEGER + 1)))()
+    for dtype in map(numpy.dtype, "bBhHiIlLqQ"):
+        info = numpy.iinfo(dtype)
+        low, high = int(info.min), min(int(info.max), sys.maxsize)
+        found[2 * dtype.num], found[2 * dtype.num + 1] = low & (1 << 64) - 1, high - low
     return _word(found)
 
 

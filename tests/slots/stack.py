@@ -212,7 +212,8 @@ def _looked_at(s: State, *_: Any) -> State:
 
 EFFECTS: dict[str, Callable[..., State]] = {
     "push": _push, "pop": _pop, "add": _add, "decrease": _decrease, "copy": _copy, "place": _place,
-    "load": _load, "store": _store, "status": _store, "to_double": _store, "to_single": _store,
+    "load": _load, "store": _store, "store_bytes": lambda s, at, *_: _store(s, at),
+    "status": _store, "to_double": _store, "to_single": _store,
     "count": _store, "round_down": _round_down, "times_word": _times_word,
     "call": _called, "call_at": _called, "constant": _changed, "address": _changed, "load_int": _changed,
     "zero": _changed, "increase": _changed, "keep": _changed, "whole_words": _changed, "multiply": _changed,
