@@ -84,7 +84,7 @@ class Items(Framed):
         a.label("get_item real")
         self.real(key, RBP, "operand")
         a.label("get_item copy")
-        self.small(R15, key, "fits to pick")
+        self.small(R15, key, "fits apart")
         a.label("get_item taken")
         self.on("Py_IncRef", R15, key)
         a.copy(RDI, R15)

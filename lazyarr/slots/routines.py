@@ -269,7 +269,7 @@ class Writer:
                 self.move(register, one)
                 self.compare(At(register, TYPE), self.known.real, RAX)
                 a.jump_if("other", f"{stem} {number}")
-            a.call("fits")
+            a.call("fits apart")
             a.test(RAX)
             a.jump_if("equal", leave)
             a.label(f"{stem} {number}")

@@ -37,9 +37,9 @@ class Sizes(Writer):
     def fits(self) -> None:
         """rdi, rsi: arrays.   rax: not zero if they are small together, as `pairs.plain_pair` says.
 
-        "fits to pick": the same where nothing is computed, so in no operand's memory."""
+        "fits apart": the same where no operand may be a temporary, in whose memory NumPy would compute."""
         a, k = self.asm, self.known
-        a.label("fits to pick")
+        a.label("fits apart")
         a.constant(R11, 1)
         a.jump("fits of any kind")
         a.label("fits")
