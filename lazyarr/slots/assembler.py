@@ -78,6 +78,10 @@ class Assembler:
         """A 32-bit number, not negative."""
         self._with(_LOAD, to, at, wide=False)
 
+    def load_signed_int(self, to: int, at: At) -> None:
+        """A 32-bit number."""
+        self._with(0x63, to, at)
+
     def store(self, at: At, register: int) -> None:
         self._with(_MOV, register, at)
 

@@ -246,6 +246,49 @@ def test_settings_that_ask_for_other_code(changes: dict[str, Any]) -> None:
         alike(x[m], a[mask])
 
 
+# ---------------------------------------------------------------------------------- positions
+
+
+@pytest.mark.parametrize("dtype", [*"?bhilqfdgFDGeO", ">f8", "M8[s]", "V8", "U2"])
+@pytest.mark.parametrize("of_key", ["i4", "u4", "i8", "u8", "i2", "u1", ">i4"])
+def test_positions(dtype: str, of_key: str) -> None:
+    """As NumPy has them, in its layouts: negative ones, of several axes, of parts."""
+    real = values(dtype, 200) if numpy.dtype(dtype).kind not in "VU" else numpy.arange(200).astype(dtype)
+    low = -50 if numpy.dtype(of_key).kind == "i" else 0
+    for n in 0, 1, 2, 31, 1000:
+        whole = RNG.integers(low, 50, 2 * n).astype(of_key)
+        for key in whole[:n], whole[::2], whole.reshape(2, n), whole.reshape(2, n).T, whole.reshape(1, n, 2):
+            for lay in LAYS["every other one"], LAYS["backwards"], lambda a: a[3:150], lambda a: a.copy():
+                a, x = lay(real), lay(np.asarray(real))
+                found, expected = numpy.asarray(x[np.asarray(key)]), a[key]
+                assert found.dtype == expected.dtype and found.strides == expected.strides
+                assert found.shape == expected.shape and found.flags.owndata == expected.flags.owndata
+                if expected.dtype.char not in "gG":
+                    assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("of_key", ["i4", "u4"])
+@pytest.mark.parametrize("position", [50, -51, 2**31 - 1, -(2**31), 2**32 - 1])
+def test_positions_out_of_bounds(of_key: str, position: int) -> None:
+    if not numpy.iinfo(of_key).min <= position <= numpy.iinfo(of_key).max:
+        return
+    real = values("d", 50)
+    for key in numpy.array([position]), numpy.array([1, 2, position]), numpy.array([[0, 1], [position, 3]]):
+        given = key.astype(of_key)
+        with pytest.raises(IndexError) as expected:
+            real[given]
+        with pytest.raises(IndexError) as found:
+            np.array(real)[np.array(given)]
+        assert str(found.value) == str(expected.value)
+
+
+def test_positions_of_half_a_word_run_no_python() -> None:
+    for dtype in "ilfdFD":
+        x = np.array(values(dtype, 100))
+        for of_key in "iI":
+            assert python_calls(operator.getitem, x, np.array(numpy.arange(40, dtype=of_key)))[1] == 0
+
+
 # ------------------------------------------------------------------------------------- writes
 
 
