@@ -36,7 +36,7 @@ C_CONTIGUOUS, F_CONTIGUOUS, OWNS, ALIGNED, WRITEABLE = 1, 2, 4, 0x100, 0x400
 """Five of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
 SCALARS, TYPE_NUMBER, ITEMSIZE = 16, 28, 40
 """Of a dtype: the class of its scalars, an int of 32 bits, and a word."""
-BOOLS, FLOATS, COMPLEX, DOUBLE_COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?fFDO")
+BOOLS, INTEGERS, FLOATS, COMPLEX, DOUBLE_COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?QfFDO")
 """Type numbers: of bools, of the first types of floating-point and of complex numbers (all below the one are
 bools and integers), of the latter's second one, and of objects."""
 NIN, NOUT = 16, 20
@@ -45,7 +45,8 @@ NIN, NOUT = 16, 20
 TYPE_FLAGS, TUPLES = 168, 1 << 26
 """Of a type: its flags, and the one of tuples and named tuples (Py_TPFLAGS_TUPLE_SUBCLASS)."""
 NUMBERS, SEQUENCE, MAPPING, CALL, COMPARISON, ITERATOR, FINALIZE = 96, 104, 112, 128, 200, 216, 392
-"""Of a type: three tables of slots, and four slots."""
+END, ALLOCATE = 48, 304
+"""Of a type: three tables of slots, and six slots."""
 
 _MEMBER, _OFFSET = 40, 16
 """Of the descriptor of an attribute in ``__slots__``: what describes it, and of that, where it is."""

@@ -14,6 +14,7 @@ from lazyarr.object_fields import (
     DOUBLE_COMPLEX,
     DTYPE,
     FLAGS,
+    INTEGERS,
     ITEMS,
     ITEMSIZE,
     LENGTH,
@@ -46,9 +47,6 @@ from lazyarr.slots.routines import Framed, Known
 
 NUMBERS = 16
 """The last type number whose scalars hold a number, and nothing else."""
-
-LAST_INTEGER = 10
-"""That of the longest integers, without signs; single precision follows."""
 
 PAIR = 16
 """Bytes of a complex number of two doubles."""
@@ -218,7 +216,7 @@ class Elements(Framed):
         a.load(RSI, At(R15, DTYPE))
         self._native("set_item other")
         a.load(RAX, value)
-        a.compare_number(RDX, 8 * LAST_INTEGER)
+        a.compare_number(RDX, 8 * INTEGERS)
         a.jump_if("above", "set_item whole float")
         a.test(RDX)
         a.jump_if("equal", "set_item other")        # a truth
@@ -242,7 +240,7 @@ class Elements(Framed):
         a.label("set_item as float")
         a.compare_number(RDX, 8 * DOUBLE_COMPLEX)
         a.jump_if("equal", "set_item real part")
-        a.compare_number(RDX, 8 * (LAST_INTEGER + 1))
+        a.compare_number(RDX, 8 * (INTEGERS + 1))
         a.jump_if("other", "set_item other")
         a.load(RAX, value)
         a.increase(RAX, RAX)                        # without its sign

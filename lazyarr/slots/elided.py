@@ -44,13 +44,11 @@ from lazyarr.slots.assembler import (
     At,
 )  # fmt: skip
 from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.tables import OF_ONE
 from lazyarr.stack_operands import PLACES, RUNS
 
 OF_TWO = {"Add": True, "Subtract": False, "Multiply": True, "TrueDivide": False, "Power": False}
 """Those that are computed so -> may it be in the second operand's memory, too?"""
-
-OF_ONE = {"Negative": "negative", "Invert": "invert"}
-"""Those of one operand, and their ufuncs."""
 
 OWN = C_CONTIGUOUS | ALIGNED | WRITEABLE | OWNS
 """Flags of memory of an array's own, in which its elements lie in order."""

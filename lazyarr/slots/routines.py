@@ -91,6 +91,9 @@ class Known(NamedTuple):
     """The type of NumPy's ufuncs."""
     window: int
     """In a lazy array: what elements are taken from (`windows`)."""
+    twin: int
+    spares: str
+    """How many arrays wait to be used again, and these (`spares`)."""
     storages: str
     """The type of storages."""
     value: int
@@ -485,7 +488,8 @@ class Routines(Writer):
         self.on("Py_IncRef", RBP)                   # (an allocation may collect garbage)
         a.constant(RDI, k.lazy)
         a.zero(RSI)
-        self.call("PyType_GenericAlloc")
+        a.constant(R11, "PyType_GenericAlloc")
+        a.call("array begins")
         a.test(RAX)
         a.jump_if("equal", "wrap no memory")
         a.store(At(RAX, k.geo), RBX)

@@ -91,6 +91,8 @@ ARRAYS = [
         (45, fields.SEQUENCE, 0, "length", "", ""),
         (ROW, fields.SEQUENCE, 24, "row", "", ""),
         (41, fields.SEQUENCE, 56, "contains", "PySequence_Contains", ""),
+        (47, 0, fields.ALLOCATE, "array begins", "", ""),
+        (52, 0, fields.END, "array ends", "", ""),
     )),
 ]  # fmt: skip
 _FIRST = {"binary": "scalar first", "comparison": "scalar compared"}
@@ -278,6 +280,11 @@ ATTRIBUTES = {
 }  # fmt: skip
 """Body -> attributes; those of the first two kinds ask the geometry, whatever the array."""
 
+OF_ONE = {"Negative": "negative", "Invert": "invert"}
+"""Operators of one operand that are computed in a temporary's memory, and their ufuncs (`elided`)."""
+
+SPARES = 64
+"""Arrays that have ended, at most, which wait to be used again (`spares`)."""
 AXES, EACH = 2, 3
 """Of the windows that are used again (`reused`): how many axes they have at most; how many there are of each
 number of axes, for a ufunc of two operands and a result."""
@@ -287,6 +294,7 @@ HELPERS = """
     PyObject_Vectorcall PyObject_VectorcallDict PyObject_Call PyObject_GetAttr PyLong_AsSsize_t
     PyNumber_AsSsize_t PyDict_Next
     PyTuple_New PyUnicode_CompareWithASCIIString PyObject_GetItem PyObject_GC_IsTracked PyObject_GC_Track
+    PyObject_GC_UnTrack PyObject_GC_Del PyObject_ClearWeakRefs _Py_NewReference
     PyErr_Occurred PyErr_ExceptionMatches memcpy
     PySlice_Unpack PySlice_AdjustIndices PySeqIter_New PyNumber_Subtract PyDict_GetItemWithError PyList_Append
     PyThread_get_thread_ident PyLong_FromUnsignedLong PyEval_GetFrame PyFrame_GetLasti PyFrame_GetCode

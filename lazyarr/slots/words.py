@@ -45,10 +45,8 @@ from lazyarr.slot_words import (
 )  # fmt: skip
 from lazyarr.slots import has_room
 from lazyarr.slots.descriptors import KEPT
-from lazyarr.slots.elements import LAST_INTEGER
-from lazyarr.slots.elided import OF_ONE
 from lazyarr.slots.loop_tables import LONE, ROOM, UFUNCS, tables
-from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_PROPERTY, ROW, SLOTS
+from lazyarr.slots.tables import AXES, EACH, HELPERS, INERT, OF_ONE, OF_PROPERTY, ROW, SLOTS, SPARES
 from lazyarr.stack_operands import OPERATORS, hear_operator, variables_at
 from lazyarr.storage import Storage
 from lazyarr.ufuncs import ufunc
@@ -86,7 +84,7 @@ def places() -> dict[str, int]:
     """Where objects have their fields, and limits: the fields of `routines.Known` that are numbers."""
     of, of_value, of_buffer = vars(ndarray), vars(Expr), vars(Buffer)
     return {
-        **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window")},
+        **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window", "twin")},
         **{name: fields.offset_of(of_value[name]) for name in ("op", "buf", "readers", "home", "nbytes")},
         "value": fields.offset_of(vars(Storage)["value"]),
         **{name: fields.offset_of(of_buffer[name]) for name in ("address", "memory", "orphan", "bridge")},
@@ -140,6 +138,7 @@ def addresses() -> dict[str, int]:
         "operators": _word(OPERATORS),
         "native": _by_number("?bBhHiIlLqQfdFD"), "ranges": _ranges(),
         "room": _word((ctypes.c_double * (ROOM // 8))()),
+        "spares": _word((ctypes.c_ssize_t * (1 + SPARES))()),
         "windows": _word((ctypes.c_ssize_t * (AXES * EACH))()), **tables(KEPT),
         **{name: fields.function(name) for name in functions},
         "PyArray_NewFromDescr": fields.numpys_function(fields.NEW_ARRAY),
@@ -171,7 +170,7 @@ def _by_number(chars: str) -> int:
 def _ranges() -> int:
     """The address of the least integer of each type, by number, and of how many more it has, as far as words
     hold these."""
-    found = (ctypes.c_ulonglong * (2 * (LAST_INTEGER + 1)))()
+    found = (ctypes.c_ulonglong * (2 * (fields.INTEGERS + 1)))()
     for dtype in map(numpy.dtype, "bBhHiIlLqQ"):
         info = numpy.iinfo(dtype)
         low, high = int(info.min), min(int(info.max), sys.maxsize)
