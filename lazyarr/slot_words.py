@@ -42,8 +42,8 @@ GRANTEE = ctypes.c_longlong(0)
 SHARED = ctypes.c_longlong(0)
 """Nodes that may wait one below the other where several read the same ones (`cuts`)."""
 
-LONGEST_PACKED = 16
-"""Bytes of an element."""
+LONGEST_PACKED = 32
+"""Bytes of an element, or of a row of some."""
 
 PACKERS = (ctypes.c_longlong * (LONGEST_PACKED + 1))()
 """Bytes of an element -> the address of what packs such (`packing`); 0 where nothing does, or not yet."""

@@ -4,8 +4,8 @@ In:  element sizes.   Out: ``void pack(ptr mask, ptr from, ptr to, ptr end, i64 
 Masks and elements lie side by side.  Nothing is written beyond `end`, even if the mask is not the one that
 was counted: while there is room for all elements of a round, whole registers are stored, of which the next
 ones overwrite what was not kept; the last rounds are packed aside, and what they keep is copied.  Where
-nothing is kept no elements are read, and masks many at a time.  Elements as long as the shortest registers
-need no table: each is stored where the next one kept goes.
+nothing is kept no elements are read, and masks many at a time.  Elements as long as the shortest registers,
+and longer ones, need no table: each is stored where the next one kept goes.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ ROUNDS = 4
 MANY = 2
 """Kept ones of a round, at least, where elements are asked for ahead: else most would not be needed."""
 
-SIZES = 1, 2, 4, 8, 16
-"""Bytes of elements."""
+SIZES = 1, 2, 4, 8, 16, 24, 32
+"""Bytes of elements, or of rows of some."""
 
 LANE = 8
 """Of these, as many as one lane of a register holds."""

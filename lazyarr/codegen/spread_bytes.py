@@ -33,7 +33,8 @@ def _function(target: Target, size: int) -> Function:
     aside, t = b.alloca(f"[{ROUND * size} x i8]"), type_of(size)
     one = b.op("icmp eq i64 %step, 0")
     with b.when(one), b.loop("0", str(ROUND)) as (k, _):
-        b.do(f"store {t} {b.op(f'load {t}, ptr %from, align 1')}, ptr {b.at(aside, b.mul(k, str(size)))}")
+        value = b.op(f"load {t}, ptr %from, align 1")
+        b.do(f"store {t} {value}, ptr {b.at(aside, b.mul(k, str(size)))}, align 1")
     whole = b.op(f"and i64 %n, {-ROUND}")
     place = b.alloca("ptr", 8)
     b.put(place, 0, "ptr", _rounds(b, size, whole, one, aside))

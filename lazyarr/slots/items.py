@@ -7,7 +7,7 @@ shows the memory that holds its value.  Writes are for `part_writes`, what else 
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, DTYPE, ITEMS, LENGTH, NDIM, TYPE, TYPE_NUMBER
+from lazyarr.object_fields import BASE, BOOLS, DTYPE, ITEMS, LENGTH, NDIM, TYPE, TYPE_NUMBER
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -84,6 +84,10 @@ class Items(Framed):
         a.label("get_item real")
         self.real(key, RBP, "operand")
         a.label("get_item copy")
+        a.load(RCX, key)
+        a.load(RCX, At(RCX, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
+        a.jump_if("equal", "get_item taken")        # (a mask keeps no more than there is)
         self.small(R15, key, "fits apart")
         a.label("get_item taken")
         self.on("Py_IncRef", R15, key)

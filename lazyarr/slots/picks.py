@@ -82,8 +82,8 @@ class Picks(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.mask, self.picked, self.at_positions, self.packed, self.placed, self.scalar, self.arrays,
-            self.waits,
+            self.mask, self.picked, self.rows, self.at_positions, self.packed, self.placed, self.scalar,
+            self.arrays, self.waits,
         ):  # fmt: skip
             write()
 
@@ -150,7 +150,7 @@ class Picks(Writer):
         a.label("picked")
         a.call("mask")
         a.test(RAX)
-        a.jump_if("equal", "at positions")
+        a.jump_if("equal", "picked rows")
         a.constant(RCX, k.packers)
         a.increase(RCX, RAX)
         a.load(RAX, At(RCX))
@@ -168,6 +168,51 @@ class Picks(Writer):
         a.jump("waits")
         a.label("by NumPy")
         a.jump_to(R13)
+
+    def rows(self) -> None:
+        """As "picked", of rows of two axes."""
+        a, k = self.asm, self.known
+        a.label("picked rows")
+        for one in RSI, RDI:
+            self.compare(At(one, TYPE), k.real, RAX)
+            a.jump_if("other", "by NumPy")
+        a.load(RCX, At(RSI, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
+        a.jump_if("other", "at positions")
+        for one, axes in (RSI, 1), (RDI, 2):
+            a.compare_number(At(one, NDIM), axes, wide=False)
+            a.jump_if("other", "by NumPy")
+            a.load_int(RAX, At(one, FLAGS))
+            a.keep(RAX, C_CONTIGUOUS)
+            a.jump_if("equal", "by NumPy")
+        a.load(RCX, At(RDI, DTYPE))
+        a.load_int(RAX, At(RCX, TYPE_NUMBER))
+        a.compare_number(RAX, NUMBERS)
+        a.jump_if("above", "by NumPy")
+        a.load(R8, At(RDI, DIMS))
+        a.load(R10, At(RSI, DIMS))
+        a.load(R10, At(R10))
+        a.compare(At(R8), R10)
+        a.jump_if("other", "by NumPy")
+        a.load(RAX, At(R8, 8))
+        a.compare_number(RAX, LONGEST_PACKED)
+        a.jump_if("above", "by NumPy")
+        a.multiply(RAX, At(RCX, ITEMSIZE))
+        a.compare_number(RAX, LONGEST_PACKED)
+        a.jump_if("above", "by NumPy")
+        a.constant(RCX, k.apart)
+        a.compare_number(At(RCX), 0)
+        a.jump_if("other", "by NumPy")
+        a.zero(RDX)
+        a.constant(RCX, k.packers)
+        a.compare_number(At(RCX, 8), 0)
+        a.jump_if("equal", "without code")
+        a.times_word(RAX)
+        a.increase(RCX, RAX)
+        a.load(RAX, At(RCX))
+        a.test(RAX)
+        a.jump_if("other", "packed rows")
+        a.jump("by NumPy")
 
     def at_positions(self) -> None:
         """As "picked", if the key says where elements of one axis are; what is out of bounds is NumPy's."""
@@ -290,9 +335,13 @@ class Picks(Writer):
         a.jump(f"{label} counted")
 
     def packed(self) -> None:
-        """rax: what packs r10 elements."""
+        """rax: what packs r10 elements, or rows."""
+        self._packed("packed", 1)
+        self._packed("packed rows", 2)
+
+    def _packed(self, label: str, axes: int) -> None:
         a, k = self.asm, self.known
-        a.label("packed")
+        a.label(label)
         a.push(*KEPT)
         a.add(RSP, -LOCAL)
         for kept, given in (RBX, RDI), (RBP, RSI), (R12, R10), (R14, RAX):
@@ -300,31 +349,37 @@ class Picks(Writer):
         a.copy(RDI, RBP)
         self.call("PyArray_CountNonzero")
         a.store(COUNTED, RAX)
+        if axes == 2:
+            a.load(RAX, At(RBX, DIMS))
+            a.load(RAX, At(RAX, 8))
+            a.store(ELEMENTS, RAX)                  # its place is behind
         self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
         a.zero(RAX)
         a.store(At(RSP), RAX)
         a.store(At(RSP, 8), RAX)
         a.constant(RDI, k.real)
         a.load(RSI, At(RBX, DTYPE))
-        a.constant(RDX, 1)
+        a.constant(RDX, axes)
         a.place(RCX, COUNTED)
         a.zero(R8)
         a.zero(R9)
         self.call("PyArray_NewFromDescr")
         a.test(RAX)
-        a.jump_if("equal", "packed leave")          # no memory
+        a.jump_if("equal", f"{label} leave")        # no memory
         a.copy(RCX, R14)
         a.copy(R14, RAX)
         a.load(RAX, COUNTED)
         a.test(RAX)
-        a.jump_if("equal", "packed done")
+        a.jump_if("equal", f"{label} done")
         a.load(RDX, At(RBX, DTYPE))
         a.load(RDX, At(RDX, ITEMSIZE))
         a.multiply(RDX, RAX)
+        if axes == 2:
+            a.multiply(RDX, ELEMENTS)
         a.load(RSI, At(RBX, DATA))
         a.load(RDI, At(R14, DATA))
         a.compare(RAX, R12)
-        a.jump_if("equal", "packed all")
+        a.jump_if("equal", f"{label} all")
         a.copy(RAX, RCX)
         a.copy(RCX, RDX)
         a.increase(RCX, RDI)                        # the end
@@ -332,17 +387,17 @@ class Picks(Writer):
         a.load(RDI, At(RBP, DATA))
         a.copy(R8, R12)
         a.call_at(RAX)
-        a.label("packed done")
+        a.label(f"{label} done")
         a.constant(RAX, k.packed)
         a.count(At(RAX))
         a.copy(RAX, R14)
-        a.label("packed leave")
+        a.label(f"{label} leave")
         a.add(RSP, LOCAL)
         a.pop(*reversed(KEPT))
         a.leave()
-        a.label("packed all")
+        a.label(f"{label} all")
         self.call("memcpy")
-        a.jump("packed done")
+        a.jump(f"{label} done")
 
     def placed(self) -> None:
         """rdi, rsi: as of "picked".   rdx: a value, a real array or a scalar.   r13: NumPy's function for the

@@ -168,6 +168,23 @@ def test_elements_and_folds(char: str) -> None:
 
 
 @needs_code
+@pytest.mark.parametrize("shape", [(50_000, 2), (90_000, 3), (60_000, 2, 2), (400, 300, 3), (70_000, 7)])
+@pytest.mark.parametrize("char", "?fdD")
+def test_rows(char: str, shape: tuple[int, ...]) -> None:
+    """Masks of the first axes, of arrays that exist, and of some that wait."""
+    a = values(char, shape)
+    for axes in range(1, len(shape)):
+        mask = RNG.random(shape[:axes]) < 0.4
+        x, m = ours(a, mask)
+        same(x[m], a[mask])
+        assert numpy.asarray(x[m]).strides == a[mask].strides
+        if char != "?":
+            with numpy.errstate(all="ignore"), lazyarr.errstate(all="ignore"):
+                same((x + x)[m], (a + a)[mask])
+                same(x[m] * 2, a[mask] * 2)
+
+
+@needs_code
 @pytest.mark.parametrize("kept", [7, 8, 9, 127, 128, 129, 1023, 1024, 1025, 65535, 65537])
 @pytest.mark.parametrize("char", "df")
 def test_sums_round_the_edges_of_leaves(char: str, kept: int) -> None:
