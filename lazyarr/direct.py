@@ -74,7 +74,8 @@ DIRECTLY = 32, 32, *[SPAN] * SPANS
 """Results of the spans in which NumPy tries."""
 
 UNPLANNED = 0.25
-"""Of a span's results, at most, NumPy may have computed as nodes, for want of a plan."""
+"""Of a span's results, at most, NumPy may have computed as nodes, for want of a plan; and of its time plans
+may have taken."""
 
 PATIENCE = 24
 """Spans for which there may be too many of those the first time: then the others count."""
@@ -257,8 +258,10 @@ class Direct:
         if self._thread != get_ident():
             self._looks()
             return
-        self._since.append(took)
-        if fallbacks > UNPLANNED * SPAN and self._unplanned:
+        busy = self._was_busy()
+        if not busy:
+            self._since.append(took)
+        if (busy or fallbacks > UNPLANNED * SPAN) and self._unplanned:
             self._unplanned -= 1
             self.by_nodes.clear()
         else:
@@ -300,6 +303,7 @@ class Direct:
         self.directly.append(self._took(DIRECTLY[len(self.directly)]))
         by_nodes = _usual(self.by_nodes)
         clear = len(self.directly) > 1 and min(self.directly) > CLEAR * by_nodes
+        clear = clear and not 0.0 < self._usual < by_nodes  # (short spans may have the program's own time)
         if self._thread != get_ident() or clear:
             self._rests(False)
         elif len(self.directly) < len(DIRECTLY):
@@ -354,6 +358,11 @@ class Direct:
     def _begins(self) -> None:
         self._fallbacks = COUNT.numpy_fallbacks - self.calls
         self._busy, self._began = _busy(), thread_time()
+
+    def _was_busy(self) -> bool:
+        """Did plans and compiling take much of it?  Then nobody knows the rest: theirs is the clock's time,
+        in which other programs may have had the CPU."""
+        return _busy() - self._busy > UNPLANNED * (thread_time() - self._began)
 
     def _took(self, results: int) -> float:
         """Seconds that each of so many results took, but for plans and compiling."""
