@@ -12,7 +12,9 @@ of a program is fused, so it is measured on the program itself:
 
 Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  Spans of
 nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for
-some thousand results, twice as many each time.
+some thousand results, twice as many each time.  What results took directly before is known, too: where those
+by nodes are much slower two spans of them will do, and where all of them have lost a share of the time that
+was spent so, plans or not, NumPy tries then; if it is the sooner one, plans are waited for later.
 A process begins directly: what a program does first is NumPy's anyway (`compiler`, `worth`), and a node that
 NumPy computes takes longer than NumPy.  That ends sooner where nodes paid in an earlier run (`earlier_runs`).
 What NumPy made directly is plain, however large, until a node reads it.
@@ -79,7 +81,8 @@ DIRECTLY = 32, 32, *[SPAN] * SPANS
 """Results of the spans in which NumPy tries."""
 
 UNPLANNED = 0.25
-"""Of a span's results, at most, NumPy may have computed as nodes, for want of a plan."""
+"""Of a span's results, at most, NumPy may have computed as nodes, for want of a plan; and of its time plans
+may have taken."""
 
 LATE = 2
 """After so many such spans in a row that take much longer (`CLEAR`) than what a process began with, NumPy
@@ -104,6 +107,9 @@ time is enough for the least that NumPy takes (`pace.AT_LEAST`): it takes more, 
 CLEAR = 1.5
 """Where NumPy takes so many times as long in all spans, two or more, there are no more."""
 
+LOSS = 0.25
+"""So much of the time that was spent directly nodes may lose until NumPy tries."""
+
 LASTING = {False: 1 << 13, True: 1 << 11}
 """Results for which a decision for nodes, or against them, stands the first time."""
 
@@ -124,8 +130,8 @@ class Direct:
 
     __slots__ = (
         "_anew", "_at_first", "_began", "_busy", "_delays", "_fallbacks", "_in_vain", "_lasting", "_late",
-        "_least", "_lock", "_next", "_pace", "_thread", "_unplanned", "by_nodes", "calls", "directly",
-        "granted", "left", "on", "reach",
+        "_least", "_lock", "_made", "_next", "_pace", "_since", "_spent", "_thread", "_unplanned", "_usual",
+        "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -147,6 +153,12 @@ class Direct:
         """Seconds that each result took with which the process began."""
         self._late = 0
         """Spans in a row that took much longer, their plans being too dear yet."""
+        self._spent = self._usual = 0.0
+        """Seconds that what stayed directly took, the last time, and each of these results; 0: unknown."""
+        self._made = 0
+        """The result with which that began."""
+        self._since: list[float] = []
+        """The same of each span of nodes since then, with plans or without."""
         self.calls = 0
         """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
         self._anew = 0
@@ -244,7 +256,7 @@ class Direct:
         self.left -= 1
         if not self._began:
             keep_heap(HEAP)
-            self._began = thread_time()
+            self._stays()
         spent = thread_time() - self._began
         if self.left <= 0 or spent > LOADING or (spent > SOON and RUNS.paid()):
             from lazyarr.worth import rented  # here: a process of small arrays needs no engine
@@ -268,7 +280,7 @@ class Direct:
         pace.look_anew()
         habits.look_anew()
         self.by_nodes, self.directly, self._least = [], [], []
-        self._anew, NOW.weighs = MOST_ANEW, True
+        self._anew, self._since, NOW.weighs = MOST_ANEW, [], True
         self._thread = get_ident()
         self.left, self._next = SPAN, self._looked
         self._begins()
@@ -279,22 +291,24 @@ class Direct:
         self.left = SPAN
         if self._thread != get_ident():
             self._looks()
-        elif NOW.in_vain - self._in_vain > VAIN * SPAN and self._may_try():
+            return
+        if NOW.in_vain - self._in_vain > VAIN * SPAN and self._may_try():
             from lazyarr.worth import forfeited  # here: as `rented`
 
             forfeited()
-            NOW.weighs = False
-            self._rests(True)                   # (who makes nodes for NumPy to compute is later in any case)
+            self._decides(True)                 # (who makes nodes for NumPy to compute is later in any case)
             return
-        elif fallbacks > UNPLANNED * SPAN and self._unplanned:
+        busy = self._was_busy()
+        if not busy:
+            self._since.append(took)
+        if (busy or fallbacks > UNPLANNED * SPAN) and self._unplanned:
             self._unplanned -= 1
             self.by_nodes.clear()
             self._least.clear()
-            self._late = self._late + 1 if 0.0 < CLEAR * self._at_first < took else 0
+            if not busy:
+                self._late = self._late + 1 if 0.0 < CLEAR * self._at_first < took else 0
             if self._late >= LATE and self._may_try():
-                NOW.weighs = False
                 self._rests(True)
-                self._began = thread_time()
                 return
         else:
             if self.by_nodes and self._anew and took < GAIN * min(self.by_nodes):
@@ -302,20 +316,29 @@ class Direct:
                 self.by_nodes, self._least = [], []
             self.by_nodes.append(took)
             self._least.append(least)
-            if len(self.by_nodes) == SPANS:
-                NOW.weighs = False
-                if self._is_surely_later():
-                    self._rests(False)          # (to cut what waits would take new plans, for nothing)
-                else:
-                    self._tries()
-                return
-        self._begins()
+        if len(self.by_nodes) == SPANS and self._is_surely_later():
+            self._decides(False)                # (to cut what waits would take new plans, for nothing)
+        elif len(self.by_nodes) >= SPANS or self._is_slow() or self._loses():
+            self._tries()
+        else:
+            self._begins()
 
     def _is_surely_later(self) -> bool:
         """Would NumPy take longer, by the least that it takes, or by more where it did at first?"""
         by_nodes = _usual(self.by_nodes)
         share = LIKELY if by_nodes < SLOWER * self._at_first else 1.0
         return sum(self._least) > SPANS * GAIN * by_nodes * share
+
+    def _loses(self) -> bool:
+        """Have nodes lost too much by now?  (Not in the first span, in which code is loaded.)"""
+        counted = self._since[1:]
+        lost = SPAN * (sum(counted) - len(counted) * self._usual)
+        return bool(self._usual) and lost > LOSS * self._spent
+
+    def _is_slow(self) -> bool:
+        """Are some spans by nodes much slower than results were directly?"""
+        spans = self.by_nodes
+        return len(spans) > 1 and sum(spans) > len(spans) * CLEAR * self._usual > 0.0
 
     def _may_try(self) -> bool:
         if is_barred() or not may_try() or not _is_there():
@@ -324,6 +347,9 @@ class Direct:
         return True
 
     def _tries(self) -> None:
+        NOW.weighs = False
+        if len(self.by_nodes) < SPANS:
+            self.by_nodes = self._since[-SPANS:]
         if not self._may_try():
             self._rests(False)
             return
@@ -338,35 +364,48 @@ class Direct:
         self.directly.append(self._took(DIRECTLY[len(self.directly)]))
         by_nodes = _usual(self.by_nodes)
         clear = len(self.directly) > 1 and min(self.directly) > CLEAR * by_nodes
+        clear = clear and not 0.0 < self._usual < by_nodes  # (short spans may have the program's own time)
         if self._thread != get_ident():
             self._rests(False)
         elif len(self.directly) < len(DIRECTLY) and not clear:
             self._caught_up()
         else:
-            directly = not clear and _usual(self.directly[-SPANS:]) < GAIN * by_nodes
-            RUNS.note(not directly)
-            self._rests(directly)
+            self._decides(not clear and _usual(self.directly[-SPANS:]) < GAIN * by_nodes)
+
+    def _decides(self, directly: bool) -> None:
+        """Rest, with what has been measured, of which later runs hear, too."""
+        RUNS.note(not directly)
+        self._rests(directly)
 
     def _rests(self, directly: bool) -> None:
         """Leave it at that for some time."""
+        NOW.weighs = False
         lasting = self._lasting[directly]
         self._lasting[directly] = min(2 * lasting, MOST_LASTING[directly])
         self._lasting[not directly] = LASTING[not directly]
         if directly:
             COUNT.hastened += 1
-            self._starts(lasting)
-            self._next = self._stayed
+            self._stays(lasting)
         else:
             self._ends()
             self.left, self._next = lasting, self._looks
 
+    def _stays(self, results: int = 0) -> None:
+        """Let so many more be NumPy's, if any, and see what they take."""
+        if results:
+            self._starts(results)
+            self._next = self._stayed
+        self._thread, self._made, self._began = get_ident(), MADE.value, thread_time()
+
     def _stayed(self) -> None:
+        results, spent = MADE.value - self._made, thread_time() - self._began
+        known = results > 0 and spent > 0.0 and self._thread == get_ident()
+        self._spent, self._usual = (spent, spent / results) if known else (0.0, 0.0)
         if self._late:
             from lazyarr.worth import rented  # here: as above
 
             self._late = 0
-            if self._thread == get_ident():
-                rented(1e9 * (thread_time() - self._began))
+            rented(1e9 * self._spent)
         self._ends()
         self.left, self._next = SETTLING, self._looks
 
@@ -396,6 +435,10 @@ class Direct:
     def _waiting_for_plans(self) -> int:
         """How many nodes NumPy has computed so far that may have a plan one day."""
         return COUNT.numpy_fallbacks - self.calls - NOW.in_vain
+    def _was_busy(self) -> bool:
+        """Did plans and compiling take much of it?  Then nobody knows the rest: theirs is the clock's time,
+        in which other programs may have had the CPU."""
+        return _busy() - self._busy > UNPLANNED * (thread_time() - self._began)
 
     def _took(self, results: int) -> float:
         """Seconds that each of so many results took, but for plans and compiling."""

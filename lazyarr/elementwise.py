@@ -248,6 +248,12 @@ def at_call(
     return jit == "never" or not size
 
 
+def made(size: int) -> None:
+    """There is a new array of so many elements, or it waits: one more result, if that is of medium size."""
+    if current.eager_elements < size <= MEDIUM * current.eager_elements:
+        DIRECT.counts(size)
+
+
 def overwritten(size: int, most: int) -> None:
     """So many elements are written over: one more result of medium size, unless it is NumPy's at the call
     anyway where it exists, as up to `most` times the usual size (and as the slots count it)."""

@@ -459,6 +459,19 @@ def _block_matrix(fn: Any, name: str, before: Any) -> Any:
     return functools.wraps(fn, updated=())(_bmat)
 
 
+def _finding(fn: Any, name: str, before: Any) -> Any:
+    found: Any = Late("lazyarr.finding", "found")
+
+    @functools.wraps(fn, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nonlocal found
+        if found.__class__ is Late:
+            found = found.found()
+        return found(fn, *args, **kwargs)
+
+    return call
+
+
 def _range(fn: Any, name: str, before: Any) -> Any:
     from lazyarr.creation import arange_function
 
@@ -472,6 +485,7 @@ ROWS = (
     (REBOUND_COPIES, _copying), (" ".join(RULES), _by_rule), (MAKERS, _maker),
     (" ".join(CONVERTERS), _converting), (" ".join(SIZED), _sized),
     ("may_share_memory shares_memory", _overlap), ("bmat", _block_matrix), ("arange", _range),
+    ("nonzero flatnonzero argwhere", _finding),
 )  # fmt: skip
 """Names, and what makes the rule of a function: of the function, its name, and the rule of a row above."""
 

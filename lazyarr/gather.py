@@ -18,11 +18,12 @@ from lazyarr.arrays import Unsupported, capture, fresh_array, ndarray, now, part
 from lazyarr.config import current
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import FOLD, at_call, elementwise, operand
+from lazyarr.elementwise import FOLD, at_call, elementwise, made, operand
 from lazyarr.expr import Expr, Gather, Read, Reduce
 from lazyarr.geometry import broadcast_shapes, fresh, geometry
 from lazyarr.indexing import BASIC, CACHED, FEW
 from lazyarr.movement import astype, ravel
+from lazyarr.places import nonzero
 from lazyarr.records import NamedTuple
 from lazyarr.storage import evaluate
 
@@ -113,7 +114,7 @@ def kept_by(mask: ndarray) -> tuple[ndarray, ...]:
     """The positions where a mask is True, one array for each of its axes: how many is known at the call."""
     if not mask.geo.ndim:
         raise Unsupported
-    return tuple(map(wrap, now(mask).nonzero()))
+    return tuple(map(wrap, nonzero(now(mask))))
 
 
 def _view(geo: numpy.ndarray, basic: tuple[Any, ...]) -> numpy.ndarray:
@@ -230,6 +231,7 @@ def _gather(
     for i, d, known in zip(arrays, op.axes, held or (False,) * len(arrays), strict=True):
         if not known and not inside(i, -geo.shape[d], geo.shape[d]):
             raise Unsupported
+    made(size)
     region = fresh(shape, geo.dtype) if order else _layout(geo, [i.geo for i in arrays], op, shape)
     behind = 0 if op.along else len(op.dims) - max(d for d, axis in enumerate(op.dims) if axis < 0) - 1
     return fresh_array(op, (_table(x), *(over(i, behind) for i in arrays)), region)

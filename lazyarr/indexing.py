@@ -48,11 +48,12 @@ from lazyarr.windows import INTEGERS, element_of, is_element, is_free, small_par
 
 if TYPE_CHECKING:
     from lazyarr.gather import gathered
-    from lazyarr.masks import compressed, unpacked
+    from lazyarr.masks import compressed, rows_kept, unpacked
     from lazyarr.packing import packed
     from lazyarr.scatter import assign_at
 else:
-    late(globals(), gather="gathered", masks="compressed unpacked", packing="packed", scatter="assign_at")
+    late(globals(), gather="gathered", masks="compressed rows_kept unpacked")
+    late(globals(), packing="packed", scatter="assign_at")
 
 BASIC = INTEGERS | {slice, type(None), type(...)}
 """Types of indices that make views."""
@@ -172,6 +173,10 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
         return wrap(found)
     if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.shape == geo.shape:
         return with_last(compressed, x, key) if getrefcount(key) <= KEY_REFS else compressed(x, key)
+    if key.__class__ is ndarray and key.geo.dtype == bool and key.geo.ndim:
+        rows = rows_kept(x, key)
+        if rows is not None:
+            return rows
     basic = _with_integers(key, geo.ndim)
     if basic is not None:
         return x[basic].copy("K")               # (what is small runs no Python so)
@@ -192,7 +197,7 @@ def getitem(x: Any, key: Any, _: Any = None) -> Any:
 
 def _picked(x: numpy.ndarray, key: Any) -> Any:
     """x[key]."""
-    if key.__class__ is numpy.ndarray and key.dtype.num == BOOLS and key.shape == x.shape and x.ndim:
+    if key.__class__ is numpy.ndarray and key.dtype.num == BOOLS and key.ndim:
         return packed(x, key)
     return x[key]
 

@@ -7,6 +7,7 @@ where computing it again, when the elements are packed, moves less memory than s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,12 +17,14 @@ from lazyarr.arrays import Unsupported, capture, fresh_array, is_pending, manage
 from lazyarr.codegen.ranks_words import ELEMENTS, LINE
 from lazyarr.config import current
 from lazyarr.counters import COUNT
+from lazyarr.direct import DIRECT
 from lazyarr.dtypes import char_of
-from lazyarr.elementwise import at_call, operand
+from lazyarr.elementwise import at_call, made, operand
 from lazyarr.error_state import prompt
 from lazyarr.expr import BLOCK, COMPRESS, HEAD, Compress, Expr, Map, Read
 from lazyarr.gather import kept_by, take
 from lazyarr.geometry import fresh, offset_of, same
+from lazyarr.habits import MEDIUM
 from lazyarr.movement import ravel
 from lazyarr.ops import flags, native, row
 from lazyarr.outlook import caches_hold, counting, outlook, was_fed
@@ -82,7 +85,15 @@ def compressed(x: ndarray, mask: ndarray) -> ndarray:
         return nothing
     if n * FEW <= x.geo.size and at_call(x.geo.size, (x, mask), PICKED):
         return _at_call(x, mask, n)
+    made(n)
     return fresh_array(COMPRESS, (given, kept, ranks), fresh((n,), x.geo.dtype))
+
+
+def rows_kept(x: ndarray, mask: ndarray) -> ndarray | None:
+    """x[mask], for a mask of the first axes, where both exist and rows are short; None otherwise."""
+    if mask.geo.size > MEDIUM * current.eager_elements or not _exist(x, mask):
+        return None
+    return _at_call(x, mask)
 
 
 def _alone(ranks: Read, blocks: int) -> Read:
@@ -129,15 +140,20 @@ def _at_call(x: ndarray, mask: ndarray, n: int | None = None) -> ndarray:
     given, flags = now(x), now(mask)
     if not may_pack(given, flags):
         found: ndarray = wrap(packed(given, flags))
+        made(found.geo.size)
         return found
     n = count_kept(flags) if n is None else n
+    made(n * (given.size // flags.size))
+    shape = (n, *given.shape[flags.ndim :])
     if not n:
-        return plain(numpy.empty(0, given.dtype))
-    if n * given.itemsize <= 8 * current.eager_elements or char_of(given.dtype) is None:
-        real = numpy.empty(n, given.dtype)
+        return plain(numpy.empty(shape, given.dtype))
+    size = math.prod(shape)
+    small = size * given.itemsize <= 8 * current.eager_elements or char_of(given.dtype) is None
+    if small or (DIRECT.on and size <= DIRECT.reach):   # (what slots make then is plain, and what they read)
+        real = numpy.empty(shape, given.dtype)
         pack(given, flags, real)
         return plain(real)
-    geo = fresh((n,), given.dtype)
+    geo = fresh(shape, given.dtype)
     buf = Buffer.new(geo.nbytes)                # (recycled: fresh pages would take as long as this)
     pack(given, flags, buf.real(geo))
     COUNT.bytes_numpy += geo.nbytes

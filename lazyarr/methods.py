@@ -51,6 +51,9 @@ CONVERSIONS = {
 def _forward(fn: Any, call_numpy: Any) -> Any:
     @functools.wraps(fn, updated=())
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal call_numpy
+        if call_numpy.__class__ is Late:
+            call_numpy = call_numpy.found()
         return call_numpy(fn, self, *args, **kwargs)
 
     return call
@@ -137,6 +140,7 @@ def attach() -> None:
         setattr(ndarray, name, method(of_numpy[name], RULES[name]))
     for name in LOOK.split():
         setattr(ndarray, name, _forward(of_numpy[name], looking))
+    ndarray.nonzero = _forward(of_numpy["nonzero"], Late("lazyarr.finding", "found"))
     for name, fn in CONVERSIONS.items():
         setattr(ndarray, f"__{name}__", _convert(f"__{name}__", fn))
     for name in ENDS.split():

@@ -36,9 +36,9 @@ C_CONTIGUOUS, F_CONTIGUOUS, OWNS, ALIGNED, WRITEABLE = 1, 2, 4, 0x100, 0x400
 """Five of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
 SCALARS, TYPE_NUMBER, ITEMSIZE = 16, 28, 40
 """Of a dtype: the class of its scalars, an int of 32 bits, and a word."""
-BOOLS, FLOATS, COMPLEX, DOUBLE_COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?fFDO")
-"""Type numbers: of bools, of the first types of floating-point and of complex numbers (all below the one are
-bools and integers), of the latter's second one, and of objects."""
+BOOLS, INTEGERS, FLOATS, COMPLEX, DOUBLE_COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?QfFDO")
+"""Type numbers: of bools, of the last type of integers, of the first types of floating-point and of complex
+numbers (all below the one are bools and integers), of the latter's second one, and of objects."""
 NIN, NOUT = 16, 20
 """Of a ufunc: two ints of 32 bits."""
 
@@ -76,7 +76,7 @@ def are_known() -> bool:
     odd = numpy.frombuffer(bytearray(9), "<f8", 1, 1)
     pair, items, names = (x, x.dtype), [x, x.dtype], {"a": 1, "b": 2, "c": 3}
     held, gone = weakref.ref(x), weakref.ref(numpy.empty(0))
-    part = slice(x, None, held)
+    part, turn = slice(x, None, held), 2 - 3j
     samples = (x, x.dtype, numpy.modf, pair, items, names, held)
     return bool(
         all(word(id(sample) + TYPE).value == id(type(sample)) for sample in samples)
@@ -99,6 +99,11 @@ def are_known() -> bool:
         and number(id(x) + FLAGS) & ALIGNED
         and not number(id(odd) + FLAGS) & ALIGNED
         and all(_value(cls(0.25)) == 0.25 for cls in (float, numpy.float64))
+        and all(
+            ctypes.string_at(id(held) + VALUE, held.itemsize) == held.tobytes()
+            for held in [numpy.dtype(c).type(1) for c in "?bBhHiIlLqQfdFD"]
+        )
+        and ctypes.string_at(id(turn) + VALUE, 16) == numpy.complex128(turn).tobytes()
         and [word(id(held) + VALUE).value for held in [numpy.int64(-7), numpy.longlong(-7)]] == [-7, -7]
         and [word(id(part) + VALUE + 8 * k).value for k in range(3)] == [*map(id, (x, None, held))]
         and _makes_arrays(x)

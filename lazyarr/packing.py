@@ -85,10 +85,12 @@ PACKING = Packing()
 
 
 def fits(x: numpy.ndarray, mask: numpy.ndarray) -> bool:
-    """Do they lie so that the code can pack them, as far as geometries tell?"""
+    """Do they lie so that the code can pack them, as far as geometries tell?  (A mask of the first axes picks
+    rows of some elements.)"""
     return (
-        x.size >= LEAST and x.flags.c_contiguous and mask.flags.c_contiguous and x.shape == mask.shape
-        and not x.dtype.hasobject and x.dtype.itemsize in PACKING.by_size
+        mask.size >= LEAST and x.flags.c_contiguous and mask.flags.c_contiguous
+        and x.shape[: mask.ndim] == mask.shape and not x.dtype.hasobject
+        and x.nbytes // mask.size in PACKING.by_size
     )  # fmt: skip
 
 
@@ -104,7 +106,7 @@ def packed(x: numpy.ndarray, mask: numpy.ndarray) -> numpy.ndarray:
             PACKING.hear()
         result: numpy.ndarray = x[mask]
         return result
-    found = numpy.empty(count_kept(mask), x.dtype)
+    found = numpy.empty((count_kept(mask), *x.shape[mask.ndim :]), x.dtype)
     pack(x, mask, found)
     return found
 
@@ -122,10 +124,10 @@ def count_kept(mask: numpy.ndarray) -> int:
 def pack(x: numpy.ndarray, mask: numpy.ndarray, to: numpy.ndarray) -> None:
     """Write x[mask] to memory with room for so many elements."""
     if to.size == x.size:
-        to[:] = x.reshape(-1)
+        to.reshape(-1)[:] = x.reshape(-1)
     elif to.size:
         at = address(to)
-        PACKING.by_size[x.dtype.itemsize](address(mask), address(x), at, at + to.nbytes, x.size)
+        PACKING.by_size[x.nbytes // mask.size](address(mask), address(x), at, at + to.nbytes, mask.size)
         COUNT.native_launches += 1
 
 

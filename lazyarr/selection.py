@@ -36,9 +36,10 @@ from lazyarr.late import late
 from lazyarr.ufuncs import eager
 
 if TYPE_CHECKING:
+    from lazyarr.finding import found
     from lazyarr.gather import inside
 else:
-    late(globals(), gather="inside")
+    late(globals(), gather="inside", finding="found")
 
 _results: dict[Any, numpy.dtype | None] = {}
 
@@ -58,7 +59,9 @@ def _stand_in(x: Any) -> Any:
 
 
 def where(condition: Any, *choices: Any) -> Any:
-    """numpy.where(condition, x, y); always an array, even without axes."""
+    """numpy.where(condition, x, y): always an array, even without axes.  Without choices it is `nonzero`."""
+    if not choices:
+        return found(numpy.where, condition)
     if len(choices) != 2 or any(x is None for x in choices):
         raise Unsupported
     result = eager(numpy.where, (condition, *choices))

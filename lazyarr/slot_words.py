@@ -44,8 +44,8 @@ GRANTEE = ctypes.c_longlong(0)
 SHARED = ctypes.c_longlong(0)
 """Nodes that may wait one below the other where several read the same ones (`cuts`)."""
 
-LONGEST_PACKED = 8
-"""Bytes of an element."""
+LONGEST_PACKED = 32
+"""Bytes of an element, or of a row of some."""
 
 PACKERS = (ctypes.c_longlong * (LONGEST_PACKED + 1))()
 """Bytes of an element -> the address of what packs such (`packing`); 0 where nothing does, or not yet."""
@@ -62,6 +62,13 @@ first as many as the first masks of `packing` count for (`PAYS`, `OF_SLOTS`)."""
 
 PACKED = ctypes.c_longlong(0)
 """Calls that were answered by such code without any Python in between."""
+
+LEAST, LEAST_TRUTHS = 1 << 12, 1 << 14
+"""Elements among which NumPy finds some sooner than `places` does; and those of one axis of bools, for which
+it is quick."""
+
+FINDS = ctypes.c_longlong(1)
+"""Does Python want to see the arrays, beyond the smallest ones, of which it is asked what is not zero?"""
 
 BARRING: list[Callable[[], None]] = []
 """Who hears of settings under which medium arrays must not be NumPy's at the call."""

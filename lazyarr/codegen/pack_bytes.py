@@ -4,7 +4,8 @@ In:  element sizes.   Out: ``void pack(ptr mask, ptr from, ptr to, ptr end, i64 
 Masks and elements lie side by side.  Nothing is written beyond `end`, even if the mask is not the one that
 was counted: while there is room for all elements of a round, whole registers are stored, of which the next
 ones overwrite what was not kept; the last rounds are packed aside, and what they keep is copied.  Where
-nothing is kept no elements are read, and masks many at a time.
+nothing is kept no elements are read, and masks many at a time.  Elements as long as the shortest registers,
+and longer ones, need no table: each is stored where the next one kept goes.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ ROUNDS = 4
 MANY = 2
 """Kept ones of a round, at least, where elements are asked for ahead: else most would not be needed."""
 
-SIZES = 1, 2, 4, 8
-"""Bytes of elements."""
+SIZES = 1, 2, 4, 8, 16, 24, 32
+"""Bytes of elements, or of rows of some."""
+
+LANE = 8
+"""Of these, as many as one lane of a register holds."""
 
 PARAMS = "ptr %mask", "ptr %from", "ptr %to", "ptr %end", "i64 %n"
 
 
 def packs(target: Target) -> bool:
     """Has the target instructions for it?"""
-    return all(_shuffle(target, size) for size in SIZES)
+    return all(_shuffle(target, size) for size in SIZES if size <= LANE)
 
 
 def symbol_of(target: Target, size: int) -> str:
@@ -115,20 +119,33 @@ def _apart(b: Function, size: int, source: str, to: str, bits: str, aside: str) 
 
 
 def _copy(b: Function, size: int, source: str, to: str) -> None:
-    value = b.op(f"load i{8 * size}, ptr {source}, align 1")
-    b.do(f"store i{8 * size} {value}, ptr {to}, align 1")
+    t = type_of(size)
+    b.do(f"store {t} {b.op(f'load {t}, ptr {source}, align 1')}, ptr {to}, align 1")
+
+
+def type_of(size: int, count: int = 1) -> str:
+    """That of some elements side by side, which is no integer where no lane holds one."""
+    lanes = count * -(-size // LANE)
+    lane = f"i{8 * min(size, LANE)}"
+    return lane if lanes == 1 else f"<{lanes} x {lane}>"
 
 
 def _packed(b: Function, size: int, source: str, to: str, bits: str) -> str:
     """Store the kept ones of a round side by side; where the next element goes."""
-    shuffle = _shuffle(b.target, size)
-    assert shuffle is not None
     if ahead := tuning(b.target.name).pack_ahead:
         many = b.op(f"icmp uge i64 {ones(b, bits)}, {MANY}")
         there = b.at(source, b.op(f"select i1 {many}, i64 {ahead}, i64 0"))
         for line in range(0, ROUND * size, LINE):
             b.prefetch(b.at(there, line), FIRST_LEVEL)
-    n, t = shuffle.lanes, f"<{shuffle.lanes} x i{8 * size}>"
+    if size > LANE:
+        for k in range(ROUND):
+            _copy(b, size, b.at(source, k * size), to)
+            is_kept = b.op(f"and i64 {b.op(f'lshr i64 {bits}, {k}')}, 1")
+            to = b.at(to, b.mul(is_kept, str(size)))
+        return to
+    shuffle = _shuffle(b.target, size)
+    assert shuffle is not None
+    n, t = shuffle.lanes, type_of(size, shuffle.lanes)
     for first in range(0, ROUND, n):
         row = b.op(f"and i64 {b.op(f'lshr i64 {bits}, {first}')}, {(1 << n) - 1}")
         piece = b.op(f"load {t}, ptr {b.at(source, first * size)}, align 1")

@@ -8,7 +8,7 @@ where it is True: other threads may write to what lies between.
 
 from __future__ import annotations
 
-from lazyarr.codegen.pack_bytes import ROUND, SIZES, kept, next_kept
+from lazyarr.codegen.pack_bytes import ROUND, SIZES, kept, next_kept, type_of
 from lazyarr.codegen.pack_bytes import functions as packing_functions
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.target import Target
@@ -30,10 +30,11 @@ def text(target: Target) -> str:
 def _function(target: Target, size: int) -> Function:
     b = Function(target, symbol_of(target, size), PARAMS)
     b.public = True
-    aside, t = b.alloca(f"[{ROUND * size} x i8]"), f"i{8 * size}"
+    aside, t = b.alloca(f"[{ROUND * size} x i8]"), type_of(size)
     one = b.op("icmp eq i64 %step, 0")
     with b.when(one), b.loop("0", str(ROUND)) as (k, _):
-        b.do(f"store {t} {b.op(f'load {t}, ptr %from, align 1')}, ptr {b.at(aside, b.mul(k, str(size)))}")
+        value = b.op(f"load {t}, ptr %from, align 1")
+        b.do(f"store {t} {value}, ptr {b.at(aside, b.mul(k, str(size)))}, align 1")
     whole = b.op(f"and i64 %n, {-ROUND}")
     place = b.alloca("ptr", 8)
     b.put(place, 0, "ptr", _rounds(b, size, whole, one, aside))
@@ -59,8 +60,9 @@ def _rounds(b: Function, size: int, whole: str, one: str, aside: str) -> str:
         every = b.op(f"and i1 {every}, {b.op(f'icmp ule ptr {after}, %end')}")
         with b.when(every):
             values = b.op(f"select i1 {one}, ptr {aside}, ptr {source}")
-            row = b.op(f"load <{ROUND} x i{8 * size}>, ptr {values}, align 1")
-            b.do(f"store <{ROUND} x i{8 * size}> {row}, ptr {b.at('%to', b.mul(first, str(size)))}, align 1")
+            t = type_of(size, ROUND)
+            row = b.op(f"load {t}, ptr {values}, align 1")
+            b.do(f"store {t} {row}, ptr {b.at('%to', b.mul(first, str(size)))}, align 1")
         left = b.op(f"select i1 {every}, i64 0, i64 {bits}")
         source = b.op(f"select i1 {every}, ptr {after}, ptr {source}")
         state.next = [_each(b, size, first, left, source)]
@@ -91,6 +93,7 @@ def _each(b: Function, size: int, first: str, bits: str, source: str) -> str:
 
 def _moved(b: Function, size: int, source: str, k: str) -> str:
     """A value to element k; where the next one is."""
-    value = b.op(f"load i{8 * size}, ptr {source}, align 1")
-    b.do(f"store i{8 * size} {value}, ptr {b.at('%to', b.mul(k, str(size)))}, align 1")
+    t = type_of(size)
+    value = b.op(f"load {t}, ptr {source}, align 1")
+    b.do(f"store {t} {value}, ptr {b.at('%to', b.mul(k, str(size)))}, align 1")
     return b.at(source, "%step")

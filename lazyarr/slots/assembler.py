@@ -20,6 +20,7 @@ CONDITIONS = {"below": 2, "equal": 4, "other": 5, "above": 7, "negative": 8}
 
 _CMP, _MOV, _LOAD, _LEA, _TEST, _XOR, _INCREASE, _DECREASE = 0x39, 0x89, 0x8B, 0x8D, 0x85, 0x31, 0x03, 0x2B
 """Opcodes of a register and a register, or memory."""
+_MOV_BYTE = 0x88
 _INT, _CONSTANT = Struct("<i").pack, Struct("<BBQ").pack
 _ADD, _AND, _SUB, _COMPARE = 0, 4, 5, 7
 """What 0x81 does to a register, or memory, with a constant."""
@@ -88,12 +89,22 @@ class Assembler:
         """A 32-bit number, not negative."""
         self._with(_LOAD, to, at, wide=False)
 
+    def load_signed_int(self, to: int, at: At) -> None:
+        """A 32-bit number."""
+        self._with(0x63, to, at)
+
     def store(self, at: At, register: int) -> None:
         self._with(_MOV, register, at)
 
     def store_int(self, at: At, register: int) -> None:
         """32 bits."""
         self._with(_MOV, register, at, wide=False)
+
+    def store_bytes(self, at: At, register: int, size: int) -> None:
+        """The lowest bytes, 1, 2, 4 or 8, of rax, rcx or rdx."""
+        if size == 2:
+            self.code.append(0x66)
+        self._with(_MOV_BYTE if size == 1 else _MOV, register, at, wide=size == 8)
 
     def place(self, to: int, at: At) -> None:
         """The address of a word."""

@@ -68,6 +68,11 @@ class Bodies(Framed):
         a.jump_if("other", "binary two")            # an array and a scalar
         self.compare(At(R15, TYPE), self.known.real, RCX)
         a.jump_if("other", "binary turned")
+        self._unless_passing(RBX, R15, "binary passing")
+        self._unless_passing(RBP, y, "binary passing")
+        self.small(R15, y, "fits apart")
+        a.jump("binary two")
+        a.label("binary passing")
         self.small(R15, y)
         a.jump("binary two")                        # in `elided`
         a.label("binary anew")
@@ -80,11 +85,25 @@ class Bodies(Framed):
         self.on("Py_DecRef", R15, y)
         a.jump("answer")
         a.label("binary turned")                    # a scalar and an array, which may be a temporary
+        self._unless_passing(RBP, y, "binary turned passing")
+        a.jump("binary two")
+        a.label("binary turned passing")
         a.load(RDI, y)
         a.call("orderly")
         a.test(RAX)
         a.jump_if("other", "binary two")
         a.jump("back")
+
+    def _unless_passing(self, given: int, real: int | At, to: str) -> None:
+        """On to a label if an operand may be a temporary, in whose memory NumPy would compute: nobody else
+        refers to it, and the memory is its own."""
+        a, label = self.asm, f"lasts {len(self.asm.code)}"
+        a.compare_number(At(given), 1, wide=False)
+        a.jump_if("other", label)
+        self.move(RCX, real)
+        a.compare_number(At(RCX, BASE), 0)
+        a.jump_if("equal", to)
+        a.label(label)
 
     def operator(self) -> None:
         """(a, b, c): by Python's methods, `__add__` in r10, `__radd__` in r11; a power may have a modulus.
@@ -299,7 +318,7 @@ class Bodies(Framed):
         a.copy(RDI, RAX)
         a.jump("ufunc size")
         a.label("ufunc arrays")
-        self.small(x, y)
+        self.small(x, y, "fits apart")
         a.jump("ufunc two")
         a.label("ufunc size")
         self.compare(At(RDI, TYPE), self.known.real, RAX)

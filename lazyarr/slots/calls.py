@@ -68,7 +68,8 @@ class Calls(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.function, self.by_python, self.method, self.alone, self.of_ufunc, self.take, self.exits,
+            self.function, self.by_python, self.method, self.alone, self.of_places, self.of_ufunc, self.take,
+            self.exits,
         ):  # fmt: skip
             write()
 
@@ -203,6 +204,15 @@ class Calls(Writer):
         a.jump_if("equal", "call back")
         a.store(At(RSP, VALUES), RAX)
         a.jump("call")
+
+    def of_places(self) -> None:
+        """`method`, of what is sooner by Python's code where arrays are larger."""
+        a = self.asm
+        a.label("method of places")
+        self._enter_method("method of places")
+        a.copy(RDI, RBX)
+        a.call("of places")
+        a.jump("call arguments")
 
     def of_ufunc(self) -> None:
         """(ufunc, args, count, names): as `method`, of what is around NumPy's ufunc."""

@@ -11,11 +11,15 @@ from lazyarr.object_fields import (
     ALIGNED,
     DATA,
     DIMS,
+    DOUBLE_COMPLEX,
     DTYPE,
     FLAGS,
+    INTEGERS,
     ITEMS,
+    ITEMSIZE,
     LENGTH,
     NDIM,
+    SCALARS,
     STRIDES,
     TYPE,
     TYPE_NUMBER,
@@ -43,6 +47,13 @@ from lazyarr.slots.routines import Framed, Known
 
 NUMBERS = 16
 """The last type number whose scalars hold a number, and nothing else."""
+
+PAIR = 16
+"""Bytes of a complex number of two doubles."""
+
+LEAST_SINGLE, MORE_SINGLES = 897 << 53, 253 << 53
+"""The bits of the least double that is no subnormal number of single precision, but for the sign, and how
+many more there are up to 2**127; all of them moved by one."""
 
 
 class Elements(Framed):
@@ -80,8 +91,8 @@ class Elements(Framed):
         a.jump("get_item viewed")
 
     def set_item(self) -> None:
-        """(a, key, value): of double precision, and integers of a word."""
-        a, k, value = self.asm, self.known, At(RSP)
+        """(a, key, value): numbers that have the array's type, or can be told in it without NumPy's rules."""
+        a, k, value, second = self.asm, self.known, At(RSP), At(RSP, 8)
         a.label("set_item")
         self.enter()
         a.test(R12)
@@ -102,7 +113,7 @@ class Elements(Framed):
         self.compare(RSI, k.doubles, RAX)
         a.jump_if("equal", "set_item double")
         self.compare(RSI, k.words, RAX)
-        a.jump_if("other", "set_item other")
+        a.jump_if("other", "set_item typed")
         self.compare(RCX, k.word, RAX)
         a.jump_if("equal", "set_item given")
         self.compare(RCX, k.integers, RAX)
@@ -138,10 +149,127 @@ class Elements(Framed):
         a.test(RAX)
         a.jump_if("equal", "set_item other")
         a.load(RCX, value)
+        a.load(RDX, At(R15, DTYPE))
+        a.load(RDX, At(RDX, ITEMSIZE))
+        for size in 8, 4, 1, 2:
+            a.compare_number(RDX, size)
+            a.jump_if("other", f"set_item not {size}")
+            a.store_bytes(At(RAX), RCX, size)
+            a.jump("set_item stored")
+            a.label(f"set_item not {size}")
         a.store(At(RAX), RCX)
+        a.load(RCX, second)
+        a.store(At(RAX, 8), RCX)
+        a.label("set_item stored")
         a.zero(RAX)
         self.restore()
         a.leave()
+
+        self._typed(value, second)
+
+    def _typed(self, value: At, second: At) -> None:
+        """rsi: any other type.   rcx: that of a value.   A number is as long as its type says."""
+        a, k = self.asm, self.known
+        a.label("set_item typed")
+        self._native("set_item other")
+        a.compare(At(RSI, SCALARS), RCX)
+        a.jump_if("equal", "set_item own")
+        for of_value, then in (
+            (k.integers, "integer"), (k.word, "word"), (k.floats, "float"), (k.double, "float"),
+            (k.complex, "pair"),
+        ):  # fmt: skip
+            self.compare(RCX, of_value, RAX)
+            a.jump_if("equal", f"set_item {then}")
+        a.test(RDX)                                 # a truth
+        a.jump_if("other", "set_item other")
+        for truth, number in (k.true, 1), (k.false, 0):
+            a.constant(RCX, number)
+            self.compare(R12, truth, RAX)
+            a.jump_if("equal", "set_item truth")
+        a.jump("set_item other")
+        a.label("set_item truth")
+        a.store(value, RCX)
+        a.jump("set_item value")
+
+        a.label("set_item own")
+        a.compare_number(At(RSI, ITEMSIZE), PAIR)
+        a.jump_if("other", "set_item given")
+        a.label("set_item two")
+        a.load(RAX, At(R12, VALUE + 8))
+        a.store(second, RAX)
+        a.jump("set_item given")
+        a.label("set_item pair")
+        a.compare_number(RDX, 8 * DOUBLE_COMPLEX)
+        a.jump_if("equal", "set_item two")
+        a.jump("set_item other")
+
+        a.label("set_item word")
+        a.load(RAX, At(R12, VALUE))
+        a.jump("set_item whole")
+        a.label("set_item integer")
+        a.copy(RDI, R12)
+        a.call("integer")
+        a.test(RDX)
+        a.jump_if("equal", "set_item other")
+        a.label("set_item whole")
+        a.store(value, RAX)
+        a.load(RSI, At(R15, DTYPE))
+        self._native("set_item other")
+        a.load(RAX, value)
+        a.compare_number(RDX, 8 * INTEGERS)
+        a.jump_if("above", "set_item whole float")
+        a.test(RDX)
+        a.jump_if("equal", "set_item other")        # a truth
+        a.constant(RCX, k.ranges)
+        a.increase(RCX, RDX)
+        a.increase(RCX, RDX)
+        a.decrease(RAX, At(RCX))
+        a.compare(At(RCX, 8), RAX)
+        a.jump_if("below", "set_item other")        # NumPy refuses it, or not
+        a.jump("set_item value")
+        a.label("set_item whole float")
+        a.place(RCX, At(RAX, EXACT))
+        a.compare_number(RCX, 2 * EXACT)
+        a.jump_if("above", "set_item other")
+        a.to_double(value)
+        a.jump("set_item as float")
+
+        a.label("set_item float")
+        a.load(RAX, At(R12, VALUE))
+        a.store(value, RAX)
+        a.label("set_item as float")
+        a.compare_number(RDX, 8 * DOUBLE_COMPLEX)
+        a.jump_if("equal", "set_item real part")
+        a.compare_number(RDX, 8 * (INTEGERS + 1))
+        a.jump_if("other", "set_item other")
+        a.load(RAX, value)
+        a.increase(RAX, RAX)                        # without its sign
+        a.test(RAX)
+        a.jump_if("equal", "set_item single")
+        a.constant(RCX, LEAST_SINGLE)
+        a.decrease(RAX, RCX)
+        a.constant(RCX, MORE_SINGLES)
+        a.compare(RCX, RAX)
+        a.jump_if("below", "set_item other")        # NumPy warns
+        a.label("set_item single")
+        a.to_single(value)
+        a.jump("set_item value")
+        a.label("set_item real part")
+        a.zero(RAX)
+        a.store(second, RAX)
+        a.jump("set_item value")
+
+    def _native(self, otherwise: str) -> None:
+        """rsi: a type.   rdx: eight times its number; on if it is no plain number's; rax is lost."""
+        a = self.asm
+        a.load_int(RDX, At(RSI, TYPE_NUMBER))
+        a.compare_number(RDX, DOUBLE_COMPLEX)
+        a.jump_if("above", otherwise)
+        a.times_word(RDX)
+        a.constant(RAX, self.known.native)
+        a.increase(RAX, RDX)
+        a.compare(At(RAX), RSI)                     # nor is there metadata, or another order of bytes
+        a.jump_if("other", otherwise)
 
     # ----------------------------------------------------------------------------- routines
 

@@ -6,7 +6,8 @@ where Python must look.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import ITEMS, LENGTH, LIST_ITEMS, TYPE
+from lazyarr.object_fields import BOOLS, DTYPE, ITEMS, LENGTH, LIST_ITEMS, NDIM, TYPE, TYPE_NUMBER
+from lazyarr.slot_words import LEAST, LEAST_TRUTHS
 from lazyarr.slots.assembler import (
     R9,
     R10,
@@ -19,6 +20,7 @@ from lazyarr.slots.assembler import (
     RBX,
     RCX,
     RDI,
+    RDX,
     RSI,
     RSP,
     Assembler,
@@ -41,7 +43,7 @@ class Firsts(Writer):
         super().__init__(asm, known)
         for write in (
             self.of_nothing, self.of_shape, self.of_square, self.of_numbers, self.of_samples, self.of_values,
-            self.of_arrays, self.of_labels, self.of_product, self.of_choices,
+            self.of_arrays, self.of_labels, self.of_product, self.of_choices, self.of_places,
         ):  # fmt: skip
             write()
 
@@ -160,7 +162,7 @@ class Firsts(Writer):
         a = self.asm
         a.label("of choices")
         a.compare_number(GIVEN, 2)
-        a.jump_if("other", "argument")
+        a.jump_if("other", "of places")
         given = RBX, R13, R14
         a.push(*given, R15)
         a.load(R15, At(R12))
@@ -182,6 +184,41 @@ class Firsts(Writer):
         a.label("of choices leave")
         a.pop(R15, *given[::-1])
         a.leave()
+
+    def of_places(self) -> None:
+        """rdi: what is asked where it is not zero.   rax: itself, as "argument" gives it; zero if it is an
+        array so large that Python's code finds that sooner (`places`).
+
+        "few places": the same of rax, an array, or anything else."""
+        a, k = self.asm, self.known
+        a.label("of places")
+        a.call("argument")
+        a.test(RAX)
+        a.jump_if("equal", "of nothing")
+        a.label("few places")
+        self.compare(At(RAX, TYPE), k.real, RCX)
+        a.jump_if("other", "few places so")
+        a.constant(RCX, k.finds)
+        a.compare_number(At(RCX), 0)
+        a.jump_if("equal", "few places so")
+        a.copy(R9, RAX)
+        a.copy(RDI, RAX)
+        a.call("size")
+        a.copy(RDX, RAX)
+        a.copy(RAX, R9)
+        a.compare_number(RDX, LEAST - 1)
+        a.jump_if("above", "few places look")
+        a.label("few places so")
+        a.leave()
+        a.label("few places look")
+        a.compare_number(RDX, LEAST_TRUTHS - 1)
+        a.jump_if("above", "of nothing")
+        a.compare_number(At(RAX, NDIM), 1, wide=False)
+        a.jump_if("other", "of nothing")
+        a.load(RCX, At(RAX, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
+        a.jump_if("equal", "few places so")
+        a.jump("of nothing")
 
     def of_labels(self) -> None:
         """rdi: the labels of a sum of products.   rax: itself, if any product of the operands is small."""

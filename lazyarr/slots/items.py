@@ -7,7 +7,19 @@ shows the memory that holds its value.  Writes are for `part_writes`, what else 
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, DATA, DIMS, DTYPE, ITEMS, LENGTH, NDIM, STRIDES, TYPE, TYPE_NUMBER
+from lazyarr.object_fields import (
+    BASE,
+    BOOLS,
+    DATA,
+    DIMS,
+    DTYPE,
+    ITEMS,
+    LENGTH,
+    NDIM,
+    STRIDES,
+    TYPE,
+    TYPE_NUMBER,
+)  # fmt: skip
 from lazyarr.slots.assembler import (
     R8,
     R9,
@@ -84,7 +96,11 @@ class Items(Framed):
         a.label("get_item real")
         self.real(key, RBP, "operand")
         a.label("get_item copy")
-        self.small(R15, key)
+        a.load(RCX, key)
+        a.load(RCX, At(RCX, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
+        a.jump_if("equal", "get_item taken")        # (a mask keeps no more than there is)
+        self.small(R15, key, "fits apart")
         a.label("get_item taken")
         self.on("Py_IncRef", R15, key)
         a.copy(RDI, R15)

@@ -57,8 +57,11 @@ TABLE = TYPES * ENTRY
 DOUBLE, SINGLE, INTEGER, FLAGGED = 1, 2, 3, 4
 """Kinds of rows: which numbers of Python's are operands of theirs, and whether the CPU's status counts."""
 
-_COMPLEX = "add", "subtract"
-"""All for complex arrays; of scalars, which take two words, none."""
+_COMPLEX = "add", "subtract", "absolute"
+"""All for complex arrays."""
+
+_REAL = {"F": "f", "D": "d"}
+"""What their absolute values are."""
 
 ALONE = {*UNARY.values(), *LONE}
 """All of one operand."""
@@ -78,14 +81,13 @@ def words(loops: Mapping[str, tuple[int, int]], name: str, kept: list[Any]) -> l
     found = [0] * (TABLE // 8)
     for number, char in enumerate(_CHARS):
         floats, pairs = char in "fdFD", char in "FD"
-        for out in char, "?":
+        for out in char, "?", _REAL.get(char, char):
             loop = loops.get(f"{char if name in ALONE else 2 * char}->{out}")
             taken = name in _COMPLEX if pairs else floats or name != "matmul"
             if loop is not None and taken:
                 dtype, result = numpy.dtype(char), numpy.dtype(out)
                 kind = _KIND.get(char, 0) | (0 if name in _QUIET and not floats else FLAGGED)
-                scalar = 0 if pairs else id(dtype.type)
-                found[6 * number : 6 * number + 6] = id(dtype), *loop, id(result), scalar, kind
+                found[6 * number : 6 * number + 6] = id(dtype), *loop, id(result), id(dtype.type), kind
                 kept.extend((dtype, result, dtype.type))
                 break
     return found

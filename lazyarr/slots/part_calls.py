@@ -50,7 +50,7 @@ from lazyarr.slots.calls import (
 from lazyarr.slots.loop_tables import word_of
 from lazyarr.slots.parts import ANY_SIZE
 from lazyarr.slots.routines import LOOPS, Framed, Known, Writer
-from lazyarr.slots.tables import LOOKS, NO_OPTIONS, PICKS, WRITES
+from lazyarr.slots.tables import FINDS, LOOKS, NO_OPTIONS, PICKS, WRITES
 
 
 class PartOperators(Framed):
@@ -362,7 +362,7 @@ class PartCalls(Calls):
         a = self.asm
         a.label("parts choices")
         a.compare_number(GIVEN, 0)
-        a.jump_if("equal", "parts call")            # where it is true
+        a.jump_if("equal", "parts places")          # where it is true
         a.compare_number(GIVEN, 2)
         a.jump_if("other", "parts refused")
         given = [At(RSP, VALUES + 8 * k) for k in range(3)]
@@ -397,6 +397,8 @@ class PartCalls(Calls):
         a.jump_if("equal", "parts bare")
         a.compare_number(SPECIAL, PICKS)
         a.jump_if("equal", "parts picked")
+        a.compare_number(SPECIAL, FINDS)
+        a.jump_if("equal", "parts places")
         a.compare_number(SPECIAL, LOOKS)
         a.jump_if("equal", "parts call")
         a.compare_number(R13, 0)                    # how often is not given by position
@@ -422,6 +424,13 @@ class PartCalls(Calls):
         a.compare(READ, RAX)
         a.jump_if("above", "parts call")
         a.jump("parts refused")
+
+        a.label("parts places")
+        a.load(RAX, x)
+        a.call("few places")
+        a.test(RAX)
+        a.jump_if("equal", "parts refused")
+        a.jump("parts call")
 
         a.label("parts picked")                     # no axis: as many as there are indices
         a.load(RAX, GIVEN)

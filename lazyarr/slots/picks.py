@@ -1,15 +1,19 @@
-"""Elements that a mask keeps, in machine code: `x[mask]` and `x[mask] = y` by what `packing` has compiled.
+"""Elements that a mask keeps, in machine code: `x[mask]` and `x[mask] = y` by what `packing` has compiled;
+and those at positions of half a word, `x[i]`, along one axis.
 
 In:  a real array and its key, perhaps a value.   Out: what NumPy gives for them, one way or the other.
 NumPy asks of each element whether it is kept, which nobody can guess: that takes up to 5 ns, here 0.3, and
-half a microsecond before that.
+half a microsecond before that.  Of positions it looks at all twice, after half a microsecond, too.
 Nothing runs in between, and nobody else has a turn, so the mask is what was counted.  The code is not there
 before it pays: until then the elements of masks are counted, and Python hears of it when there were many.
 """
 
 from __future__ import annotations
 
+import numpy
+
 from lazyarr.object_fields import (
+    ALIGNED,
     BOOLS,
     C_CONTIGUOUS,
     DATA,
@@ -18,6 +22,7 @@ from lazyarr.object_fields import (
     FLAGS,
     ITEMSIZE,
     NDIM,
+    STRIDES,
     TYPE,
     TYPE_NUMBER,
     VALUE,
@@ -54,6 +59,16 @@ FIRST_DATE, OTHERS = 21, 3
 """The type numbers of dates, of spans of time, and of half precision: what lies between is text and records,
 which may hold objects."""
 
+POSITIONS = {numpy.dtype("i").num: "load_signed_int", numpy.dtype("I").num: "load_int"}
+"""Type numbers of positions, and how one is loaded: those of half a word, as sparse matrices have them.
+(NumPy makes words of them in a long way, but has a short one for words.)"""
+
+POSITION = 4
+"""Bytes of one."""
+
+MOVED = 4, 8, 16
+"""Bytes of elements that are picked so."""
+
 KEPT = RBX, RBP, R12, R14, R15
 LOCAL = 32
 """Bytes on the stack: with the registers and the return address, a multiple of 16."""
@@ -67,7 +82,8 @@ class Picks(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.mask, self.picked, self.packed, self.placed, self.scalar, self.arrays, self.waits,
+            self.mask, self.picked, self.rows, self.at_positions, self.packed, self.placed, self.scalar,
+            self.arrays, self.waits,
         ):  # fmt: skip
             write()
 
@@ -134,7 +150,7 @@ class Picks(Writer):
         a.label("picked")
         a.call("mask")
         a.test(RAX)
-        a.jump_if("equal", "by NumPy")
+        a.jump_if("equal", "picked rows")
         a.constant(RCX, k.packers)
         a.increase(RCX, RAX)
         a.load(RAX, At(RCX))
@@ -153,10 +169,179 @@ class Picks(Writer):
         a.label("by NumPy")
         a.jump_to(R13)
 
-    def packed(self) -> None:
-        """rax: what packs r10 elements."""
+    def rows(self) -> None:
+        """As "picked", of rows of two axes."""
         a, k = self.asm, self.known
-        a.label("packed")
+        a.label("picked rows")
+        for one in RSI, RDI:
+            self.compare(At(one, TYPE), k.real, RAX)
+            a.jump_if("other", "by NumPy")
+        a.load(RCX, At(RSI, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
+        a.jump_if("other", "at positions")
+        for one, axes in (RSI, 1), (RDI, 2):
+            a.compare_number(At(one, NDIM), axes, wide=False)
+            a.jump_if("other", "by NumPy")
+            a.load_int(RAX, At(one, FLAGS))
+            a.keep(RAX, C_CONTIGUOUS)
+            a.jump_if("equal", "by NumPy")
+        a.load(RCX, At(RDI, DTYPE))
+        a.load_int(RAX, At(RCX, TYPE_NUMBER))
+        a.compare_number(RAX, NUMBERS)
+        a.jump_if("above", "by NumPy")
+        a.load(R8, At(RDI, DIMS))
+        a.load(R10, At(RSI, DIMS))
+        a.load(R10, At(R10))
+        a.compare(At(R8), R10)
+        a.jump_if("other", "by NumPy")
+        a.load(RAX, At(R8, 8))
+        a.compare_number(RAX, LONGEST_PACKED)
+        a.jump_if("above", "by NumPy")
+        a.multiply(RAX, At(RCX, ITEMSIZE))
+        a.compare_number(RAX, LONGEST_PACKED)
+        a.jump_if("above", "by NumPy")
+        a.constant(RCX, k.apart)
+        a.compare_number(At(RCX), 0)
+        a.jump_if("other", "by NumPy")
+        a.zero(RDX)
+        a.constant(RCX, k.packers)
+        a.compare_number(At(RCX, 8), 0)
+        a.jump_if("equal", "without code")
+        a.times_word(RAX)
+        a.increase(RCX, RAX)
+        a.load(RAX, At(RCX))
+        a.test(RAX)
+        a.jump_if("other", "packed rows")
+        a.jump("by NumPy")
+
+    def at_positions(self) -> None:
+        """As "picked", if the key says where elements of one axis are; what is out of bounds is NumPy's."""
+        a, k = self.asm, self.known
+        a.label("at positions")
+        for one in RSI, RDI:
+            self.compare(At(one, TYPE), k.real, RAX)
+            a.jump_if("other", "by NumPy")
+        a.compare_number(At(RDI, NDIM), 1, wide=False)
+        a.jump_if("other", "by NumPy")
+        a.load(RCX, At(RDI, DTYPE))
+        a.load_int(RAX, At(RCX, TYPE_NUMBER))
+        a.compare_number(RAX, NUMBERS)
+        a.jump_if("above", "by NumPy")
+        a.load(R9, At(RCX, ITEMSIZE))
+        a.load_int(RAX, At(RSI, FLAGS))
+        a.keep(RAX, C_CONTIGUOUS | ALIGNED)
+        a.compare_number(RAX, C_CONTIGUOUS | ALIGNED)
+        a.jump_if("other", "by NumPy")
+        a.compare_number(At(RSI, NDIM), 0, wide=False)
+        a.jump_if("equal", "by NumPy")
+        a.load(RDX, At(RSI, DTYPE))
+        for number in POSITIONS:
+            a.constant(RCX, k.native)
+            a.load(RAX, At(RCX, 8 * number))
+            a.compare(RAX, RDX)
+            a.jump_if("equal", f"positions {number}")
+        a.jump("by NumPy")
+        for number in POSITIONS:
+            a.label(f"positions {number}")
+            for size in MOVED:
+                a.constant(RAX, 100 * number + size)
+                a.compare_number(R9, size)
+                a.jump_if("equal", "positions ready")
+            a.jump("by NumPy")
+
+        a.label("positions ready")                  # rax: which loop
+        a.push(*KEPT)
+        a.add(RSP, -LOCAL)
+        for kept, given in (RBX, RDI), (RBP, RSI), (R15, RAX):
+            a.copy(kept, given)
+        a.copy(RDI, RBP)
+        a.call("size")
+        a.copy(R12, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "positions none")
+        self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
+        a.zero(RAX)
+        a.store(At(RSP), RAX)
+        a.store(At(RSP, 8), RAX)
+        a.constant(RDI, k.real)
+        a.load(RSI, At(RBX, DTYPE))
+        a.load_int(RDX, At(RBP, NDIM))
+        a.load(RCX, At(RBP, DIMS))
+        a.zero(R8)
+        a.zero(R9)
+        self.call("PyArray_NewFromDescr")
+        a.copy(R14, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "positions leave")       # no memory
+        for register, place in (RSI, At(RBP, DATA)), (RDI, At(R14, DATA)), (R8, At(RBX, DATA)):
+            a.load(register, place)
+        for register, place in (R9, At(RBX, DIMS)), (R10, At(RBX, STRIDES)):
+            a.load(register, place)
+            a.load(register, At(register))
+        a.copy(R11, R12)
+        for number in POSITIONS:
+            for size in MOVED:
+                a.compare_number(R15, 100 * number + size)
+                a.jump_if("other", f"positions not {number} of {size}")
+                a.call(f"positions {number} of {size}")
+                a.test(RAX)
+                a.jump_if("equal", "positions refused")
+                a.label(f"positions not {number} of {size}")
+        a.label("positions leave")
+        a.copy(RAX, R14)
+        a.add(RSP, LOCAL)
+        a.pop(*reversed(KEPT))
+        a.leave()
+        a.label("positions refused")
+        self.on("Py_DecRef", R14)
+        a.label("positions none")
+        a.copy(RDI, RBX)
+        a.copy(RSI, RBP)
+        a.add(RSP, LOCAL)
+        a.pop(*reversed(KEPT))
+        a.jump_to(R13)
+        a.label("positions beyond")
+        a.zero(RAX)
+        a.leave()
+        for number, load in POSITIONS.items():
+            for size in MOVED:
+                self._moved(f"positions {number} of {size}", load, size)
+
+    def _moved(self, label: str, load: str, size: int) -> None:
+        """r11: how many positions there are, at rsi; r8, r9, r10: where elements are, how many, how far
+        apart; rdi: where they go.   rax: zero, if one is out of bounds."""
+        a = self.asm
+        a.label(label)
+        getattr(a, load)(RAX, At(RSI))
+        a.test(RAX)
+        a.jump_if("negative", f"{label} from the end")
+        a.label(f"{label} counted")
+        a.compare(R9, RAX)
+        a.jump_if("below", "positions beyond")
+        a.jump_if("equal", "positions beyond")
+        a.multiply(RAX, R10)
+        a.increase(RAX, R8)
+        for at in range(0, size, 8):
+            a.load_int(RCX, At(RAX, at)) if size < 8 else a.load(RCX, At(RAX, at))
+            a.store_bytes(At(RDI, at), RCX, min(size, 8))
+        a.add(RSI, POSITION)
+        a.add(RDI, size)
+        a.count_down(R11)
+        a.jump_if("other", label)
+        a.constant(RAX, 1)
+        a.leave()
+        a.label(f"{label} from the end")
+        a.increase(RAX, R9)                         # what is negative still is more than there are
+        a.jump(f"{label} counted")
+
+    def packed(self) -> None:
+        """rax: what packs r10 elements, or rows."""
+        self._packed("packed", 1)
+        self._packed("packed rows", 2)
+
+    def _packed(self, label: str, axes: int) -> None:
+        a, k = self.asm, self.known
+        a.label(label)
         a.push(*KEPT)
         a.add(RSP, -LOCAL)
         for kept, given in (RBX, RDI), (RBP, RSI), (R12, R10), (R14, RAX):
@@ -164,31 +349,37 @@ class Picks(Writer):
         a.copy(RDI, RBP)
         self.call("PyArray_CountNonzero")
         a.store(COUNTED, RAX)
+        if axes == 2:
+            a.load(RAX, At(RBX, DIMS))
+            a.load(RAX, At(RAX, 8))
+            a.store(ELEMENTS, RAX)                  # its place is behind
         self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
         a.zero(RAX)
         a.store(At(RSP), RAX)
         a.store(At(RSP, 8), RAX)
         a.constant(RDI, k.real)
         a.load(RSI, At(RBX, DTYPE))
-        a.constant(RDX, 1)
+        a.constant(RDX, axes)
         a.place(RCX, COUNTED)
         a.zero(R8)
         a.zero(R9)
         self.call("PyArray_NewFromDescr")
         a.test(RAX)
-        a.jump_if("equal", "packed leave")          # no memory
+        a.jump_if("equal", f"{label} leave")        # no memory
         a.copy(RCX, R14)
         a.copy(R14, RAX)
         a.load(RAX, COUNTED)
         a.test(RAX)
-        a.jump_if("equal", "packed done")
+        a.jump_if("equal", f"{label} done")
         a.load(RDX, At(RBX, DTYPE))
         a.load(RDX, At(RDX, ITEMSIZE))
         a.multiply(RDX, RAX)
+        if axes == 2:
+            a.multiply(RDX, ELEMENTS)
         a.load(RSI, At(RBX, DATA))
         a.load(RDI, At(R14, DATA))
         a.compare(RAX, R12)
-        a.jump_if("equal", "packed all")
+        a.jump_if("equal", f"{label} all")
         a.copy(RAX, RCX)
         a.copy(RCX, RDX)
         a.increase(RCX, RDI)                        # the end
@@ -196,17 +387,17 @@ class Picks(Writer):
         a.load(RDI, At(RBP, DATA))
         a.copy(R8, R12)
         a.call_at(RAX)
-        a.label("packed done")
+        a.label(f"{label} done")
         a.constant(RAX, k.packed)
         a.count(At(RAX))
         a.copy(RAX, R14)
-        a.label("packed leave")
+        a.label(f"{label} leave")
         a.add(RSP, LOCAL)
         a.pop(*reversed(KEPT))
         a.leave()
-        a.label("packed all")
+        a.label(f"{label} all")
         self.call("memcpy")
-        a.jump("packed done")
+        a.jump(f"{label} done")
 
     def placed(self) -> None:
         """rdi, rsi: as of "picked".   rdx: a value, a real array or a scalar.   r13: NumPy's function for the

@@ -216,6 +216,10 @@ class Known(NamedTuple):
     unpacked: str
     packed: str
     """Words (`slot_words`) for `picks`."""
+    ranges: str
+    """That of `elements`."""
+    finds: str
+    """That of `firsts`."""
     hear_masks: str
     too_deep: str
     """What is raised where a call of Python's has no room."""
@@ -275,7 +279,7 @@ class Writer:
                 self.move(register, one)
                 self.compare(At(register, TYPE), self.known.real, RAX)
                 a.jump_if("other", f"{stem} {number}")
-            a.call("fits")
+            a.call("fits apart")
             a.test(RAX)
             a.jump_if("equal", leave)
             a.label(f"{stem} {number}")
@@ -340,11 +344,11 @@ class Writer:
         a.compare_number(At(base), 1, wide=False)
         a.jump_if("other", to)
 
-    def small(self, x: int | At, y: int | At) -> None:
+    def small(self, x: int | At, y: int | At, routine: str = "fits") -> None:
         """Back, unless two arrays are small together."""
         self.move(RDI, x)
         self.move(RSI, y)
-        self.asm.call("fits")
+        self.asm.call(routine)
         self.asm.test(RAX)
         self.asm.jump_if("equal", "back")
 

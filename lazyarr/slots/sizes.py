@@ -16,7 +16,7 @@ from lazyarr.object_fields import (
     STRIDES,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import R8, R9, R10, RAX, RCX, RDI, RDX, RSI, Assembler, At
+from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, Assembler, At
 from lazyarr.slots.routines import Known, Writer
 
 HUGE = (1 << 31) - 1
@@ -35,9 +35,16 @@ class Sizes(Writer):
             write()
 
     def fits(self) -> None:
-        """rdi, rsi: arrays.   rax: not zero if they are small together, as `pairs.plain_pair` says."""
+        """rdi, rsi: arrays.   rax: not zero if they are small together, as `pairs.plain_pair` says.
+
+        "fits apart": the same where no operand may be a temporary, in whose memory NumPy would compute."""
         a, k = self.asm, self.known
+        a.label("fits apart")
+        a.constant(R11, 1)
+        a.jump("fits of any kind")
         a.label("fits")
+        a.zero(R11)
+        a.label("fits of any kind")
         a.call("size")
         a.copy(R8, RAX)
         a.copy(R9, RDI)
@@ -71,6 +78,8 @@ class Sizes(Writer):
         a.count_down(R10)
         a.jump("fits axis")
         a.label("fits alike")
+        a.test(R11)
+        a.jump_if("other", "fits so")
         a.call("orderly")
         a.test(RAX)
         a.jump_if("equal", "fits not")

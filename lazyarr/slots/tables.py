@@ -121,7 +121,7 @@ QUICK = {
         broadcast_to repeat tile atleast_1d atleast_2d
         dot inner vdot cross tensordot take compress choose round around nan_to_num
         copy astype zeros_like ones_like empty_like full_like diag tril triu diagonal real imag angle
-        sort argsort searchsorted nonzero flatnonzero argwhere count_nonzero bincount unique digitize
+        sort argsort searchsorted count_nonzero bincount unique digitize
         isclose allclose array_equal iscomplexobj isrealobj median average percentile interp trapezoid
         ndim size shape iterable append delete insert pad meshgrid
         convolve correlate gradient ediff1d unwrap sinc polyval polyfit vander
@@ -142,6 +142,7 @@ QUICK = {
     """,
     "of product": "outer kron linalg.outer",
     "of choices": "where",
+    "of places": "nonzero flatnonzero argwhere",
     "of shape": """
         zeros ones empty full indices diag_indices hanning hamming bartlett blackman kaiser
         fft.fftfreq fft.rfftfreq
@@ -180,13 +181,13 @@ OF_NOTHING = 1 << 30
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
     transpose swapaxes squeeze diagonal flatten view astype conj conjugate round
-    repeat take choose put compress searchsorted argsort sort argpartition partition nonzero item tolist
+    repeat take choose put compress searchsorted argsort sort argpartition partition item tolist
     tobytes
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
 OTHER_METHODS = {
     "__array_ufunc__": "array ufunc", "__deepcopy__": "method alone", "fill": "fill", "reshape": "reshape",
-    "ravel": "ravel", "copy": "copy",
+    "ravel": "ravel", "copy": "copy", "nonzero": "method of places",
 }  # fmt: skip
 """Those that have bodies of their own."""
 UFUNC_METHODS = "reduce accumulate reduceat at"
@@ -228,16 +229,18 @@ WRITING = {2: "copyto fill_diagonal", 3: "put putmask"}
 """The same of functions that write to their first array, and give nothing."""
 UFUNC_READING = {2: "reduce accumulate reduceat"}
 """The same of ufuncs' methods: the ufunc is the first."""
-NO_OPTIONS, REPEATS, PICKS, WRITES, LOOKS = range(1, 6)
+NO_OPTIONS, REPEATS, PICKS, WRITES, LOOKS, FINDS = range(1, 7)
 """Read, if nothing is given but those arrays: options say that they write.   What one number says how large
 the result is.   Picks few elements, if there is nothing but the array and which.   Writes to its first.
-Gives one element, which is no work that counts."""
+Gives one element, which is no work that counts.   Finds what is not zero, which of many elements Python's
+code does sooner."""
 SPECIAL_METHODS = {
     REPEATS: "repeat", PICKS: "take", LOOKS: "item", WRITES: " ".join(WRITING_METHODS.values()),
+    FINDS: "nonzero",
 }  # fmt: skip
 SPECIAL = {
     NO_OPTIONS: "median percentile quantile nan_to_num", REPEATS: "repeat", PICKS: "take",
-    WRITES: " ".join(WRITING.values()),
+    WRITES: " ".join(WRITING.values()), FINDS: "nonzero flatnonzero argwhere",
 }  # fmt: skip
 """What else is to be looked at in calls of methods and functions."""
 ANY, PACKED, BARE, OWN, REAL, VIEWED = range(1, 7)

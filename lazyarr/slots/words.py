@@ -32,6 +32,7 @@ from lazyarr.resting import COLLECTING, Collecting
 from lazyarr.slot_words import (
     ANSWERED,
     APART,
+    FINDS,
     FORCED,
     LIMIT,
     MADE,
@@ -152,8 +153,9 @@ def addresses() -> dict[str, int]:
         "forced": _word(FORCED), "answered": _word(ANSWERED), "limit": _word(LIMIT), "most": _word(MOST),
         "made": _word(MADE), "until": _word(UNTIL), "apart": _word(APART), "packers": _word(PACKERS),
         "spreaders": _word(SPREADERS), "unpacked": _word(UNPACKED), "packed": _word(PACKED),
+        "finds": _word(FINDS),
         "operators": _word(OPERATORS),
-        "native": _by_number("bBhHiIlLqQfdFD"),
+        "native": _by_number("?bBhHiIlLqQfdFD"), "ranges": _ranges(),
         "room": _word((ctypes.c_double * (ROOM // 8))()),
         "spares": _word((ctypes.c_ssize_t * (1 + SPARES))()),
         "spare_views": _word((ctypes.c_ssize_t * (VIEW_AXES * (1 + SPARE_VIEWS)))()),
@@ -183,6 +185,17 @@ def _by_number(chars: str) -> int:
     for dtype in map(numpy.dtype, chars):
         KEPT.append(dtype)
         found[dtype.num] = id(dtype)
+    return _word(found)
+
+
+def _ranges() -> int:
+    """The address of the least integer of each type, by number, and of how many more it has, as far as words
+    hold these."""
+    found = (ctypes.c_ulonglong * (2 * (fields.INTEGERS + 1)))()
+    for dtype in map(numpy.dtype, "bBhHiIlLqQ"):
+        info = numpy.iinfo(dtype)
+        low, high = int(info.min), min(int(info.max), sys.maxsize)
+        found[2 * dtype.num], found[2 * dtype.num + 1] = low & (1 << 64) - 1, high - low
     return _word(found)
 
 

@@ -637,6 +637,76 @@ def test_it_does_not_look_before_machine_code_makes_nodes(
         results(SPAN)
         spans += 1
     assert spans == 1 + min(comes, direct.DELAYS)
+def stayed_directly() -> None:
+    """NumPy has been found to be sooner, and has stayed for as long as that holds: nodes are next."""
+    for what in DIRECT._stayed, DIRECT._looks:
+        for _ in range(2 * LASTING[True]):
+            if DIRECT._next == what:
+                break
+            results(1)
+        assert DIRECT._next == what
+    assert not DIRECT.on and DIRECT._usual > 0
+
+
+def test_two_spans_tell_where_nodes_are_clearly_later_than_before(clock: dict[Any, float]) -> None:
+    clock.update({False: 1.0, True: 0.1})
+    stayed_directly()
+    clock[False] = 0.1 * (CLEAR + 0.1)                  # (which loses too little to be told by that)
+    results(SETTLING + 2 * SPAN + 2)
+    assert DIRECT.on and len(DIRECT.by_nodes) == 2
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_nodes_lose_no_more_than_a_share_of_what_was_spent_directly(
+    clock: dict[Any, float], monkeypatch: pytest.MonkeyPatch, planned: bool
+) -> None:
+    """All spans but the first count; then NumPy tries, and stays if it is sooner."""
+    clock.update({False: 1.0, True: 0.1})
+    stayed_directly()
+    if not planned:
+        monkeypatch.setattr(direct, "UNPLANNED", -1.0)
+        monkeypatch.setattr(direct.Direct, "_was_busy", lambda self: False)
+    clock[False] = 10.0
+    results(SETTLING + 2 * SPAN + 2)
+    assert DIRECT.on and DIRECT._next == DIRECT._caught_up
+    results(LAG + sum(DIRECTLY) + len(DIRECTLY) + 2)
+    assert DIRECT.on and DIRECT._next == DIRECT._stayed
+
+
+def test_spans_with_much_planning_do_not_count(
+    clock: dict[Any, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its time is the clock's, and may be more than the thread had."""
+    clock.update({False: 1.0, True: 0.5})
+    monkeypatch.setattr(direct.Direct, "_was_busy", lambda self: True)
+    results(FIRST)
+    assert not DIRECT.by_nodes and not DIRECT._since and not DIRECT.on
+
+
+def test_short_spans_do_not_end_what_was_sooner_before(clock: dict[Any, float]) -> None:
+    """They may have the program's own time."""
+    clock.update({False: 1.0, True: 0.1})
+    stayed_directly()
+    while not DIRECT.on:
+        results(1)
+    results(LAG)
+    clock[True] = 5.0
+    results(sum(DIRECTLY[:2]))
+    clock[True] = 0.1
+    assert DIRECT.on
+    results(SPANS * SPAN + len(DIRECTLY) + 2)
+    assert DIRECT.on and DIRECT._next == DIRECT._stayed
+
+
+def test_what_is_picked_counts(clock: dict[Any, float]) -> None:
+    """By masks and by positions, both ways."""
+    x, mask = np.array(numpy.ones(2 * N)), np.array(numpy.arange(2 * N) % 3 > 0)
+    positions = np.array(numpy.arange(N))
+    for pick in (lambda: x[mask], lambda: x[positions], lambda: np.nonzero(mask)):
+        left = DIRECT.left
+        for _ in range(3):
+            pick()
+        assert left - 3 >= DIRECT.left >= left - 6
 
 
 def test_a_thread_that_begins_has_to_end_it(clock: dict[Any, float]) -> None:

@@ -77,6 +77,15 @@ def same(found: Any, expected: Any) -> None:
     assert found.tobytes() == expected.tobytes()
 
 
+def bytes_of(size: int) -> numpy.dtype:
+    """A type of so many bytes, any of which are a value."""
+    return numpy.dtype(f"u{size}" if size <= 8 else f"V{size}")
+
+
+def untouched(n: int, dtype: numpy.dtype) -> numpy.ndarray:
+    return numpy.full(n * dtype.itemsize, 0xAB, numpy.uint8).view(dtype)
+
+
 Packs = Callable[[numpy.ndarray, numpy.ndarray, numpy.ndarray, int], None]
 
 
@@ -101,24 +110,24 @@ HERE = [level.target.name for level in host_levels() if pack_bytes.packs(level.t
 @pytest.mark.parametrize("level", HERE)
 @pytest.mark.parametrize("size", SIZES)
 def test_functions_write_what_is_kept_and_nothing_else(level: str, size: int) -> None:
-    pack, dtype = packer(level), numpy.dtype(f"u{size}")
+    pack, dtype = packer(level), bytes_of(size)
     for n in LENGTHS:
         x = RNG.integers(0, 255, n * size, dtype=numpy.uint8).view(dtype)
         for density in DENSITIES:
             mask = RNG.random(n) < density
             expected = x[mask]
             for room in {len(expected), len(expected) // 2, 0}:
-                to = numpy.full(len(expected) + 2 * ROUND, 0xAB, dtype)
+                to = untouched(len(expected) + 2 * ROUND, dtype)
                 pack(mask, x, to, room)
                 same(to[:room], expected[:room])
-                assert (to[room:] == 0xAB).all()
+                same(to[room:], untouched(len(to) - room, dtype))
 
 
 @pytest.mark.parametrize("level", HERE)
 @pytest.mark.parametrize("size", SIZES)
 def test_functions_assign_where_a_mask_is_true(level: str, size: int) -> None:
     """Values one behind the other, or one for all; as many as there are."""
-    target, dtype = host() if host().name == level else BY_NAME[level].target, numpy.dtype(f"u{size}")
+    target, dtype = host() if host().name == level else BY_NAME[level].target, bytes_of(size)
     name = spread_bytes.symbol_of(target, size)
     address = load(spread_bytes.text(target), [name], target, packing.OPT, kernel=False)[name]
     kinds = *[ctypes.c_void_p] * 3, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64
@@ -128,7 +137,7 @@ def test_functions_assign_where_a_mask_is_true(level: str, size: int) -> None:
             mask = RNG.random(n) < density
             every = RNG.integers(0, 255, (n + 1) * size, dtype=numpy.uint8).view(dtype)
             for step, there in {(size, int(mask.sum())), (size, int(mask.sum()) // 2), (0, 1)}:
-                x = numpy.full(n + 2 * ROUND, 0xAB, dtype)
+                x = untouched(n + 2 * ROUND, dtype)
                 expected, at = x.copy(), every.ctypes.data
                 spread(mask.ctypes.data, at, at + there * size, step, x.ctypes.data, n)
                 where = numpy.flatnonzero(mask)[: there if step else None]
@@ -156,6 +165,23 @@ def test_elements_and_folds(char: str) -> None:
             same(picked.sum(), a[mask].sum())
             if picked.size:
                 same(x[m].max(), a[mask].max())
+
+
+@needs_code
+@pytest.mark.parametrize("shape", [(50_000, 2), (90_000, 3), (60_000, 2, 2), (400, 300, 3), (70_000, 7)])
+@pytest.mark.parametrize("char", "?fdD")
+def test_rows(char: str, shape: tuple[int, ...]) -> None:
+    """Masks of the first axes, of arrays that exist, and of some that wait."""
+    a = values(char, shape)
+    for axes in range(1, len(shape)):
+        mask = RNG.random(shape[:axes]) < 0.4
+        x, m = ours(a, mask)
+        same(x[m], a[mask])
+        assert numpy.asarray(x[m]).strides == a[mask].strides
+        if char != "?":
+            with numpy.errstate(all="ignore"), lazyarr.errstate(all="ignore"):
+                same((x + x)[m], (a + a)[mask])
+                same(x[m] * 2, a[mask] * 2)
 
 
 @needs_code

@@ -217,10 +217,12 @@ def _looked_at(s: State, *_: Any) -> State:
 EFFECTS: dict[str, Callable[..., State]] = {
     "push": _push, "pop": _pop, "add": _add, "decrease": _decrease, "copy": _copy, "place": _place,
     "load": _load, "store": _store, "store_int": _store, "status": _store,
+    "store_bytes": lambda s, at, *_: _store(s, at),
     "store_vector": lambda s, at, *_: _store(s, at), "vector": _looked_at, "load_vector": _looked_at,
     "fill_vector": _looked_at, "to_double": _store, "to_single": _store,
     "count": _store, "round_down": _round_down, "times_word": _times_word,
     "call": _called, "call_at": _called, "constant": _changed, "address": _changed, "load_int": _changed,
+    "load_signed_int": _changed,
     "zero": _changed, "increase": _changed, "keep": _changed, "whole_words": _changed, "multiply": _changed,
     "count_down": _changed, "x87_status": _to_rax, "divide": _divided,
     "label": _looked_at, "jump_if": _looked_at,

@@ -74,6 +74,31 @@ def test_writes(char: str, layout: str) -> None:
         assert mine == theirs and now[0][1:] == then[0][1:], (key, value)
 
 
+BITS = 0, 7, 8, 15, 16, 24, 31, 32, 63, 64
+EDGES = sorted({n + k for bits in BITS for n in (1 << bits, -(1 << bits)) for k in (-1, 0, 1)})
+SCALARS: list[Any] = [
+    *EDGES, True, False, numpy.True_, 0.0, -0.0, 1 / 3, -2.5, 255.0, 1e-45, 1e-39, 2.0**-126, -(2.0**-127),
+    1.17e-38, 2.0**127, 1.7e38, 3.4028235e38, 3.5e38, 1e300, -1e300, 5e-324,
+    float("inf"), -float("inf"), float("nan"),
+    1j, 2 - 3j, complex("nan-infj"), -0.0j, 1e300j,
+    *[numpy.dtype(c).type(v) for c in TYPES for v in (0, 1, 100)],
+    *[numpy.int64(n) for n in (-1, 127, 128, 255, 256, 1 << 31, -(1 << 31) - 1, 1 << 32, 1 << 53)],
+    *[numpy.float64(v) for v in (-0.0, 0.1, 1e-40, 1e39, numpy.nan)], numpy.complex128(2 - 3j),
+    numpy.float16(2.5),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("char", sorted({*TYPES} - {*"gG"}))
+def test_numbers_of_all_kinds_written(char: str) -> None:
+    """Bit for bit, into an element among others; also where bytes have another order."""
+    for dtype in numpy.dtype(char), numpy.dtype(char).newbyteorder():
+        for value in SCALARS:
+            real = numpy.full(3, 77).astype(dtype)
+            x = np.array(real)
+            mine, theirs = (outcome(operator.setitem, of, 1, value) for of in (x, real))
+            assert mine == theirs and numpy.asarray(x).tobytes() == real.tobytes(), (dtype, value)
+
+
 def test_what_may_not_be_written() -> None:
     x = np.zeros(3)
     x.flags.writeable = False
@@ -133,5 +158,9 @@ def test_no_python_runs() -> None:
         (operator.getitem, (x, (1, -1))), (operator.setitem, (x, (1, -1), 2)), (operator.matmul, (y, y)),
         (np.dot, (y, y)),
         (operator.setitem, (y, 1, 2.5)), (operator.setitem, (y, -1, numpy.float64(2))),
+        *[(operator.setitem, (np.zeros(3, c), 1, numpy.dtype(c).type(1))) for c in "?bBhHiIlLqQfdFD"],
+        *[(operator.setitem, (np.zeros(3, c), 1, value)) for c in "fD" for value in (2, 2.5, numpy.int64(1))],
+        *[(operator.setitem, (np.zeros(3, c), 1, 100)) for c in "bBhHiIlLqQ"],
+        (operator.setitem, (np.zeros(3, "D"), 1, 1j)), (operator.setitem, (np.zeros(3, "?"), 1, True)),
     ):  # fmt: skip
-        assert python_calls(fn, *args)[1] == 0
+        assert python_calls(fn, *args)[1] == 0, args

@@ -87,6 +87,24 @@ def test_pairs(char: str) -> None:
             assert outcome(fn, x, y[:3]) == outcome(fn, a, b[:3])
 
 
+@pytest.mark.parametrize("char", "FD")
+def test_complex_numbers_of_any_length(char: str) -> None:
+    """Sums with scalars and absolute values: bits, whatever lies beside an element."""
+    rng = numpy.random.default_rng(4)
+    real = (rng.standard_normal(200) + 1j * rng.standard_normal(200)).astype(char)
+    real *= (10.0 ** rng.integers(-15, 15, 200)).astype(real.real.dtype)
+    x, scalar = np.array(real), real[7]
+    for n in (*range(1, 40), 63, 64, 65, 100):
+        for part in slice(n), slice(3, 3 + n), slice(n, None, -1), slice(0, 2 * n, 2):
+            a, b = x[part], real[part]
+            assert outcome(abs, a) == outcome(abs, b)
+            for fn in operator.add, operator.sub, operator.mul:
+                assert outcome(fn, a, scalar) == outcome(fn, b, scalar)
+                assert outcome(fn, scalar, a) == outcome(fn, scalar, b)
+    for fn in (lambda x: abs(x), lambda x: x + scalar, lambda x: scalar - x, np.absolute):
+        assert python_calls(fn, x)[1] <= 1
+
+
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "as it is": lambda x: x,
     "rows": lambda x: x.reshape(3, 4),
