@@ -51,7 +51,9 @@ AT_CALL = {
     "it checks values, to raise or to warn": """
         asarray_chkfinite nanargmax nanargmin nanmax nanmean nanmin nanstd nanvar
     """,
-    "the length of the result depends on values": "compress extract",
+    "the length of the result depends on values": """
+        argwhere compress extract flatnonzero mask_indices nonzero
+    """,
     "positions may be out of bounds": "choose put put_along_axis take take_along_axis",
     "the type of the result depends on values": """
         lib.scimath.arccos lib.scimath.arcsin lib.scimath.arctanh lib.scimath.log lib.scimath.log10
@@ -67,7 +69,7 @@ NUMPY = {
         sort_complex
     """,
     "the length of the result depends on values": """
-        argwhere flatnonzero intersect1d isin mask_indices nonzero setdiff1d setxor1d trim_zeros tril_indices
+        intersect1d isin setdiff1d setxor1d trim_zeros tril_indices
         tril_indices_from triu_indices triu_indices_from union1d unique unique_all unique_counts
         unique_inverse unique_values
     """,
