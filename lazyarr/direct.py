@@ -34,7 +34,6 @@ from typing import Any
 from lazyarr import habits, pace
 from lazyarr.config import DEFAULTS, is_barred
 from lazyarr.counters import COUNT
-from lazyarr.earlier_runs import RUNS
 from lazyarr.habits import MEDIUM
 from lazyarr.pace import NOW, SOONER, Pace, may_try
 from lazyarr.pages import keep_heap
@@ -258,7 +257,7 @@ class Direct:
             keep_heap(HEAP)
             self._stays()
         spent = thread_time() - self._began
-        if self.left <= 0 or spent > LOADING or (spent > SOON and RUNS.paid()):
+        if self.left <= 0 or spent > LOADING or (spent > SOON and _paid_before()):
             from lazyarr.worth import rented  # here: a process of small arrays needs no engine
 
             rented(1e9 * spent)
@@ -374,6 +373,8 @@ class Direct:
 
     def _decides(self, directly: bool) -> None:
         """Rest, with what has been measured, of which later runs hear, too."""
+        from lazyarr.earlier_runs import RUNS  # here: as `rented`
+
         RUNS.note(not directly)
         self._rests(directly)
 
@@ -443,6 +444,12 @@ class Direct:
     def _took(self, results: int) -> float:
         """Seconds that each of so many results took, but for plans and compiling."""
         return max(thread_time() - self._began - (_busy() - self._busy), 0.0) / results
+
+
+def _paid_before() -> bool:
+    from lazyarr.earlier_runs import RUNS  # here: as `rented`
+
+    return RUNS.paid()
 
 
 def _usual(spans: list[float]) -> float:

@@ -16,7 +16,7 @@ import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr import arrays, direct, habits, pace, worth
+from lazyarr import arrays, direct, earlier_runs, habits, pace, worth
 from lazyarr.compiler import COMPILER
 from lazyarr.counters import COUNT
 from lazyarr.direct import CLEAR, DIRECT, DIRECTLY, EAGER, GAIN, LAG, LASTING, SETTLING, SPAN, SPANS
@@ -35,7 +35,7 @@ def forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = np.get_options()["plan"]
     np.set_options(plan="auto")
     hasten()
-    monkeypatch.setattr(direct, "RUNS", Runs())
+    monkeypatch.setattr(earlier_runs, "RUNS", Runs())
     DIRECT.forget()
     yield
     DIRECT.forget()
@@ -447,7 +447,7 @@ def test_slow_results_end_the_beginning(clock: dict[Any, float]) -> None:
 def test_it_ends_soon_where_nodes_paid_before(
     clock: dict[Any, float], paid: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(direct.RUNS, "_paid", paid)
+    monkeypatch.setattr(earlier_runs.RUNS, "_paid", paid)
     clock[True] = 2 * direct.SOON / direct.EARLY
     DIRECT.opens()
     results(3 * direct.EARLY)
@@ -460,7 +460,7 @@ def test_what_is_found_is_told_to_later_runs(
     clock: dict[Any, float], takes: float, pays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[bool] = []
-    monkeypatch.setattr(direct.RUNS, "note", told.append)
+    monkeypatch.setattr(earlier_runs.RUNS, "note", told.append)
     clock[True] = takes
     results(FIRST + LAG + sum(DIRECTLY) + 2 * len(DIRECTLY))
     assert told == [pays]
