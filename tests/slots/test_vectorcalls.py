@@ -25,7 +25,7 @@ from tests.slots.operands import ONLY_HERE, both, same
 pytestmark = ONLY_HERE
 
 NAMED, TYPED, UNNAMED = {"axis": 0}, {"dtype": "f8"}, dict[str, Any]()
-X, LARGE = np.arange(5.0), both()[0]
+X = np.arange(5.0)
 CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "bare": lambda f, x: f(x),
     "named": lambda f, x: f(x, axis=0),
@@ -59,7 +59,7 @@ def shown(call: Callable[[], Any]) -> Any:
 @pytest.mark.parametrize("name", ["sum", "argmax", "sort", "cumsum", "median", "ravel", "copy"])
 def test_functions(name: str, call: str) -> None:
     mine, theirs = getattr(np, name), getattr(numpy, name)
-    for x in X, LARGE[3]:
+    for x in X, both()[0][3]:
         real = numpy.asarray(x)
         assert shown(lambda: CALLS[call](mine, x)) == shown(lambda: CALLS[call](theirs, real))  # noqa: B023
 
