@@ -39,7 +39,6 @@ from lazyarr.slots.loops import (
     GIVEN,
     LOOP,
     RESULT,
-    SCALAR,
     SECOND,
     STEPS,
     TURNED,
@@ -86,7 +85,10 @@ class Nests(Errors):
         a.label("binary loop nest")
         a.load(RAX, LOOP)
         a.load(RDX, TURNED)
-        a.place(RCX, SCALAR)
+        a.constant(RCX, 8)                          # where a scalar is, if the second one is that
+        a.decrease(RCX, RDX)
+        a.increase(RCX, RSP)
+        a.load(RCX, At(RCX, ARGS))
         a.load(R9, SECOND)
         a.push(*KEPT)
         a.add(RSP, -FRAME)

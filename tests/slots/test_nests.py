@@ -149,3 +149,24 @@ def test_nothing_leaks() -> None:
             x + row, x / row, x[1:, ::2] * 2.0, row < x
     after = [sys.getrefcount(each) for each in objects]
     assert all(abs(now - then) < 50 for now, then in zip(after, before, strict=True))
+
+
+PARTS = numpy.s_[..., ::2], numpy.s_[::2], numpy.s_[:1, ::2], numpy.s_[1:3, 1:5]
+
+
+@pytest.mark.parametrize("char", "?bBhHiIlLqQfdFD")
+@pytest.mark.parametrize("key", PARTS, ids=str)
+def test_scalars_of_the_arrays_own_type(char: str, key: Any) -> None:
+    """Which stay where they are, whatever another one has left on the stack."""
+    real = numpy.arange(24).reshape(4, 6).astype(char)
+    a, x = real[key], np.array(real)[key]
+    names = ("add", "multiply", "less", "equal", "maximum")
+    for scalar, name in itertools.product((numpy.dtype(char).type(3), real[1, 1]), names):
+        numpys, ours = getattr(numpy, name), getattr(np, name)
+        for (p, q), (r, s) in (((a, scalar), (x, scalar)), ((scalar, a), (scalar, x))):
+            x * 7
+            expected, found = numpys(p, q), ours(r, s)
+            assert found.dtype == expected.dtype and found.strides == expected.strides
+            assert numpy.asarray(found).tobytes() == expected.tobytes()
+    for fn in (operator.add, operator.mul, operator.lt):
+        assert numpy.asarray(fn(x, real[1, 1])).tobytes() == fn(a, real[1, 1]).tobytes()
