@@ -12,7 +12,9 @@ so the old code must not go.
 from __future__ import annotations
 
 import ctypes
+from functools import partial
 
+from lazyarr.dispatch.endings import at_end
 from lazyarr.dispatch.image import PAGE, make_executable, map_pages
 
 _JUMP = b"\xff\x25" + (PAGE - 6).to_bytes(4, "little") + b"\xcc\xcc"
@@ -24,7 +26,7 @@ _free: list[int] = []
 class Gate:
     """An address, as long as this object lives; leads to nowhere before `lead`."""
 
-    __slots__ = ("address",)
+    __slots__ = ("_end", "address")
 
     def __init__(self) -> None:
         try:
@@ -32,14 +34,12 @@ class Gate:
         except IndexError:
             _more()
             self.address = _free.pop()
+        self._end = at_end(partial(_free.append, self.address))     # from any thread: an append is whole
 
     def lead(self, to: int) -> None:
         """Lead to code from now on."""
         # An aligned word: stored at once.
         ctypes.c_uint64.from_address(self.address + PAGE).value = to
-
-    def __del__(self) -> None:
-        _free.append(self.address)          # from any thread: a list's append is whole
 
 
 def _more() -> None:

@@ -19,8 +19,9 @@ import os
 import platform
 import sys
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 
+from lazyarr.dispatch.endings import at_end
 from lazyarr.numpy_loops import loop_at
 from lazyarr.records import NamedTuple
 
@@ -116,11 +117,8 @@ class Loaded(dict[str, int]):
     """Of the code, in the cache."""
     pages: tuple[int, int] = 0, 0
     """Where the image begins, and its bytes."""
-
-    def __del__(self) -> None:
-        base, size = self.pages
-        if size:
-            _spare.setdefault(size, []).append(base)        # from any thread: a list's append is whole
+    end: object = None
+    """Frees them."""
 
 
 def load(image: Image) -> Loaded:
@@ -143,7 +141,7 @@ def load(image: Image) -> Loaded:
     size = -(-(data_at + len(image.data) + image.zeros) // PAGE) * PAGE
     base = _pages(size)
     found = Loaded({name: base + at for name, at in image.symbols.items()})
-    found.pages = base, size
+    found.pages, found.end = (base, size), at_end(partial(_give, base, size))
     ctypes.memmove(base, image.code, len(image.code))
     if image.data:
         ctypes.memmove(base + data_at, image.data, len(image.data))
@@ -167,6 +165,10 @@ _free: list[tuple[int, int]] = []
 
 _spare: dict[int, list[int]] = {}
 """Pages of images that are gone, by their bytes."""
+
+
+def _give(base: int, size: int) -> None:
+    _spare.setdefault(size, []).append(base)        # from any thread: a list's append is whole
 
 
 def _pages(size: int) -> int:

@@ -8,6 +8,7 @@ import random
 import sys
 import threading
 from itertools import pairwise
+from weakref import WeakValueDictionary
 
 import pytest
 
@@ -146,3 +147,61 @@ def test_what_is_gone_is_given_back_once(fresh):
         assert again.pages[0] != base
         third = image.load(made(3))
     assert third.pages == (base, size) and answer(third) == 3
+
+
+def test_whoever_comes_in_the_middle_of_the_end(fresh):
+    """As a signal's handler does, or another thread: of an image that ends nobody gets hold any more."""
+    by_name: WeakValueDictionary[str, Loaded] = WeakValueDictionary()
+    found: list[Loaded | None] = []
+
+    def look(frame, event, arg):
+        found.append(by_name.get("it"))
+        return look
+
+    def enter(frame, event, arg):
+        return look(frame, event, arg) if frame.f_code.co_filename == image.__file__ else None
+
+    ends = by_name["it"] = image.load(made(1))
+    sys.settrace(enter)
+    try:
+        del ends
+    finally:
+        sys.settrace(None)
+    assert len(found) > 2 and not any(found)
+
+
+class Last:
+    """Garbage that looks at its code once more, in the middle of what else the collector finds."""
+
+    def __init__(self, held, look):
+        self.me, self.held, self.look = self, held, look
+
+    def __del__(self):
+        self.look(self.held)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_finalizers_of_garbage_run_its_code(fresh, first):
+    said = []
+
+    def look(found):
+        with loading:
+            held[len(held) + 1] = image.load(made(len(held) + 1))
+        said.append(answer(found))
+
+    held: dict[int, Loaded] = {}
+    gc.disable()
+    try:
+        garbage = None if first else Last(image.load(made(-1 & 0x7FFFFFFF)), look)
+        found = image.load(made(77))
+        if first:
+            garbage = Last(found, look)
+        else:
+            garbage.held = found
+        del found, garbage
+        gc.collect()
+    finally:
+        gc.enable()
+    assert said == [77]
+    assert image._spare, "and then the pages are free"
+    check(held)

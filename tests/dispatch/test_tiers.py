@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import subprocess
 import sys
@@ -360,6 +361,29 @@ def test_a_gate_leads_elsewhere():
     assert again.address == address
     again.lead(codes[0]["lazyarr_gate_1"])
     assert call(1) == 2
+
+
+def test_a_gate_stays_for_finalizers_of_garbage():
+    """The collector runs them in any order; the gate goes after all of them."""
+    said = []
+
+    class Last:
+        def __del__(self):
+            said.append(Gate().address != self.gate.address)
+
+    gc.collect()
+    gc.disable()
+    try:
+        for early in True, False:
+            last = None if early else Last()
+            gate = Gate()
+            last = last or Last()
+            last.me, last.gate = last, gate
+            del last, gate
+            gc.collect()
+    finally:
+        gc.enable()
+    assert said == [True, True]
 
 
 @pytest.mark.parametrize("wrong", [0, 3, "3", True, "best", None, 1.0])
