@@ -4,8 +4,8 @@ In:  a function.   Out: an object, at whose end it is called.
 A finalizer (`__del__`) of the holder itself is called too early in two cases:
 
   - The garbage collector calls the finalizers of what it finds in any order, those of a program among them,
-    which may run the code yet.  It does not look into NumPy's arrays, so what only an array refers to ends when that
-    does: when the garbage has been taken apart, after all finalizers.
+    which may run the code yet.  It does not look into NumPy's arrays, so what only an array refers to ends
+    when that does: when the garbage has been taken apart, after all finalizers.
   - Weak references lead to an object until its finalizer has run, so a signal's handler, or another thread,
     may take hold of it in the middle of that.  When what it refers to ends, those that led to it are gone.
 """
