@@ -1,9 +1,9 @@
 """Attributes of arrays, in machine code.
 
 In:  an array, and a record.   Out: the attribute's value.
-The record has a function and a word that goes with it, by which NumPy answers (PyGetSetDef: arrays of its own
-class are asked without a look at their class), in the places of FIRST and READ (`calls`); the attribute's name
-and the Python property, for others, are where calls have theirs.
+In the places of FIRST and READ (`calls`) the record has a function and a word that goes with it, by which NumPy
+answers for arrays of its own class without a look at that (PyGetSetDef); the attribute's name and the Python
+property, for others, are where calls have theirs.
 Shapes and types every array's geometry knows, and turned ones; other views are NumPy's of plain arrays; else
 the property answers.
 """
@@ -38,7 +38,7 @@ class Attributes(Writer):
         a.test(RAX)
         a.jump_if("equal", "attribute by Python")
         a.copy(RDI, RAX)
-        a.label("attribute of geometry")            # rdi: a real array.   r10: the record.   rax: a new reference
+        a.label("attribute of geometry")            # rdi: a real array.   r10: the record
         self.compare(At(RDI, TYPE), k.real, RAX)
         a.jump_if("other", "attribute by name")
         a.load(RSI, At(R10, WORD))
