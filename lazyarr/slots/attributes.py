@@ -1,9 +1,9 @@
 """Attributes of arrays, in machine code.
 
 In:  an array, and a record.   Out: the attribute's value.
-In the places of FIRST and READ (`calls`) the record has a function and a word that goes with it, by which NumPy
-answers for arrays of its own class without a look at that (PyGetSetDef); the attribute's name and the Python
-property, for others, are where calls have theirs.
+The record has, where calls have FIRST and READ (`calls`), a function and a word that goes with it, by which
+NumPy answers for arrays of its own class without a look at that (PyGetSetDef); the name of the attribute
+and the Python property, for others, are where calls have theirs.
 Shapes and types every array's geometry knows, and turned ones; other views are NumPy's of plain arrays; else
 the property answers.
 """
