@@ -356,6 +356,11 @@ class Firsts(Writer):
         a.zero(RSI)
         self.call("PyNumber_AsSsize_t")
         a.to_double(At(R15))
+        a.test(RAX)
+        a.jump_if("negative", "of numbers no number")
+        a.jump("of numbers next")
+        a.label("of numbers no number")             # perhaps: then this is -1, and NumPy has the words
+        self.call("PyErr_Clear")
         a.jump("of numbers next")
         a.label("of numbers double")
         a.load(RAX, At(RDI, VALUE))
@@ -383,7 +388,6 @@ class Firsts(Writer):
         a.add(RSP, stack)
         a.jump("of numbers so")
         a.label("of numbers not")
-        self.call("PyErr_Clear")                    # NumPy has the words
         a.add(RSP, stack)
         a.zero(RBX)
         a.jump("of numbers so")
