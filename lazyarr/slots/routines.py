@@ -74,6 +74,8 @@ class Known(NamedTuple):
     """The bytes of its words."""
     scalars: str
     """A list of types, ended by a zero: of scalars."""
+    operands: str
+    """The same, and of strings and times."""
     indices: str
     """The same, of indices that make views."""
     complexes: str
@@ -667,7 +669,7 @@ class Routines(Writer):
         a.copy(RAX, RDI)
         a.leave()
         a.label("unwrap scalar")
-        self.found_in(k.scalars, "unwrap")
+        self.found_in(k.operands, "unwrap")
         a.copy(RAX, RDI)
         a.leave()
 
