@@ -252,29 +252,7 @@ class Indexer:
 # ---------------------------------------------------------------------------------- modules
 
 
-class Module(types.ModuleType):
-    """A module of NumPy, as lazyarr offers it; attributes are adapted when asked for."""
-
-    def __init__(self, name: str, original: types.ModuleType) -> None:
-        super().__init__(name, original.__doc__)
-        self.__dict__["_original"] = original
-        if hasattr(original, "__path__"):
-            self.__path__ = []
-
-    def __getattr__(self, name: str) -> Any:
-        original = self.__dict__["_original"]
-        found = getattr(original, name)
-        if name.startswith("__"):
-            return found
-        found = adapt(found)
-        self.__dict__[name] = found
-        return found
-
-    def __dir__(self) -> list[str]:
-        return dir(self.__dict__["_original"])
-
-
-class RandomModule(Module):
+class RandomModule(types.ModuleType):
     """`numpy.random`, which libraries know as the state of its functions because it *is* NumPy's module.  To
     code that names RandomState it says that it is one, for it does what a state does."""
 
@@ -287,6 +265,26 @@ class RandomModule(Module):
     def _bit_generator(self) -> Any:
         """Of a RandomState: C code draws from it."""
         return numpy.random.mtrand._rand._bit_generator
+
+
+def made_for(original: types.ModuleType, name: str) -> types.ModuleType:
+    """A module of NumPy, as lazyarr offers it under a name; attributes are adapted when asked for.
+
+    It asks by functions in its dict (PEP 562), not by a class's, since CPython finds what a plain module has
+    sooner."""
+    found = (RandomModule if name == "lazyarr.random" else types.ModuleType)(name, original.__doc__)
+    space = found.__dict__
+
+    def __getattr__(name: str) -> Any:
+        value = getattr(original, name)
+        if not name.startswith("__"):
+            value = space[name] = adapt(value)
+        return value
+
+    space.update(__getattr__=__getattr__, __dir__=lambda: dir(original))
+    if hasattr(original, "__path__"):
+        space["__path__"] = []
+    return found
 
 
 def module(numpy_name: str) -> types.ModuleType:
@@ -307,8 +305,7 @@ class Finder:
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: Any) -> types.ModuleType:
-        made = RandomModule if spec.name == "lazyarr.random" else Module
-        return made(spec.name, sys.modules["numpy" + spec.name[7:]])
+        return made_for(sys.modules["numpy" + spec.name[7:]], spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing to run: attributes come when asked for."""

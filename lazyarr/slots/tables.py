@@ -184,7 +184,7 @@ OF_NOTHING = 1 << 30
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
     transpose swapaxes squeeze diagonal flatten view astype conj conjugate round
-    repeat take choose put compress searchsorted argsort sort argpartition partition item tolist
+    repeat take choose put compress searchsorted argsort sort argpartition partition item tolist byteswap
     tobytes
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
