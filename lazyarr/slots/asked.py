@@ -8,9 +8,10 @@ Out: the ufunc's answer on the real arrays; `part_calls` and Python go on with a
 from __future__ import annotations
 
 from lazyarr.object_fields import ITEMS, LENGTH, NOUT, TYPE
-from lazyarr.slots.assembler import R12, R13, R14, RAX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import LEFT, RESULT, VALUES, Calls
 from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.x86 import R12, R13, R14, RAX, RCX, RDI, RDX, RSI, RSP
 
 INTO = LEFT
 """One of NumPy's arrays to which is written, or zero: `array_ufunc` has no loops."""

@@ -12,8 +12,7 @@ from struct import Struct, pack_into
 from typing import Any
 
 from lazyarr.records import NamedTuple
-
-RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)
+from lazyarr.slots.x86 import R8, RDX, RSP
 
 CONDITIONS = {"below": 2, "equal": 4, "other": 5, "above": 7, "negative": 8}
 """Of conditional jumps: unsigned comparisons."""

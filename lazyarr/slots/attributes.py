@@ -8,9 +8,10 @@ the property answers.
 from __future__ import annotations
 
 from lazyarr.object_fields import COMPLEX, DATA, DIMS, DTYPE, NDIM, STRIDES, TYPE, TYPE_NUMBER
-from lazyarr.slots.assembler import R8, R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import PYTHONS
 from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.x86 import R8, R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Attributes(Writer):

@@ -20,27 +20,10 @@ has been done when r11 is asked.
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, DIMS, NDIM, NIN, NOUT, TYPE
-from lazyarr.slots.assembler import (
-    R8,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.parts import ANY_SIZE
 from lazyarr.slots.routines import COUNTED, NAMES, PLACES, Framed, Known
+from lazyarr.slots.x86 import R8, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Bodies(Framed):

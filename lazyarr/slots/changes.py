@@ -9,10 +9,11 @@ both array and memory may be written to; else Python finds out what must be comp
 from __future__ import annotations
 
 from lazyarr.object_fields import FLAGS, ITEMS, LENGTH, LIST_ITEMS, TYPE, WRITEABLE
-from lazyarr.slots.assembler import R8, R10, R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, GIVEN, LEFT, LOCKED, RESULT, VALUES, Calls
 from lazyarr.slots.parts import NEEDLESS, TAKEN
 from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.x86 import R8, R10, R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Changes(Calls):

@@ -10,9 +10,10 @@ First all parts are looked at, then they are replaced: in between nothing is lef
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, ITEMS, LENGTH, LIST_ITEMS, TUPLES, TYPE, TYPE_FLAGS
-from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, LEFT, MOST, RESULT, VALUES
 from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP
 
 FEW = 64
 """Parts up to which those with the same base are counted."""

@@ -26,24 +26,10 @@ from lazyarr.object_fields import (
     VALUE,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.loops import EXACT
 from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.x86 import R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 NUMBERS = 16
 """The last type number whose scalars hold a number, and nothing else."""

@@ -28,23 +28,10 @@ from lazyarr.object_fields import (
     WEAK,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R12,
-    R13,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.routines import Framed, Known
 from lazyarr.slots.tables import OF_ONE
+from lazyarr.slots.x86 import R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 from lazyarr.stack_operands import PLACES, RUNS
 
 OF_TWO = {"Add": True, "Subtract": False, "Multiply": True, "TrueDivide": False, "Power": False}

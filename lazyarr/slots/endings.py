@@ -11,8 +11,9 @@ Always holds: an exception that is on its way when something ends is there after
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, DIMS, ITEMS, LENGTH, LIST_ITEMS, REFERENT, TYPE
-from lazyarr.slots.assembler import R11, R12, R13, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.x86 import R11, R12, R13, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 KEPT = RBX, RBP, R12, R13
 ERROR = 24

@@ -30,26 +30,7 @@ from lazyarr.object_fields import (
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 from lazyarr.slots.loops import (
     ARGS,
@@ -85,6 +66,7 @@ from lazyarr.slots.nests import (
 from lazyarr.slots.routines import Known
 from lazyarr.slots.tables import FOLDS
 from lazyarr.slots.words import fold_of
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 START: dict[str, tuple[float, int]] = {
     "add": (0.0, 0), "multiply": (1.0, 1),

@@ -7,26 +7,9 @@ other arrays, large ones, and what is wrong are for `calls`.
 from __future__ import annotations
 
 from lazyarr.object_fields import C_CONTIGUOUS, DATA, DIMS, DTYPE, FLAGS, ITEMS, LENGTH, NDIM, TYPE
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.routines import COUNTED, KEPT, Known, Writer
+from lazyarr.slots.x86 import R8, R9, R10, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 AXES = 4
 """At most."""

@@ -22,25 +22,11 @@ from lazyarr.object_fields import (
     TYPE_NUMBER,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.parts import ANY_SIZE
 from lazyarr.slots.routines import Framed, Known
 from lazyarr.slots.views import BOUNDS
+from lazyarr.slots.x86 import R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 MOST = 8
 """Parts of a key."""

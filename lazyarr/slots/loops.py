@@ -30,24 +30,7 @@ from lazyarr.object_fields import (
     VALUE,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R13,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.loop_tables import (
     ASIDE,
     DOUBLE,
@@ -62,6 +45,7 @@ from lazyarr.slots.loop_tables import (
     word_of,
 )  # fmt: skip
 from lazyarr.slots.routines import LOOPS, Framed, Known
+from lazyarr.slots.x86 import R8, R9, R10, R11, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 MOST = 8192
 """Elements; beyond, what NumPy does around a loop takes little of the time."""

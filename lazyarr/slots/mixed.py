@@ -7,10 +7,11 @@ NumPy casts it, too, element by element into its iterator's buffers, which takes
 from __future__ import annotations
 
 from lazyarr.object_fields import C_CONTIGUOUS, DATA, DTYPE, FLAGS, FLOATS, TYPE_NUMBER
-from lazyarr.slots.assembler import R15, RAX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.loop_tables import DOUBLES, ENTRY
 from lazyarr.slots.loops import ARGS, CAST, LOOP, MOST, NUMPYS, SECOND, STEPS, Errors
 from lazyarr.slots.routines import Known
+from lazyarr.slots.x86 import R15, RAX, RCX, RDI, RDX, RSI, RSP
 
 
 class Mixed(Errors):

@@ -12,25 +12,7 @@ whatever the name.
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, TYPE
-from lazyarr.slots.assembler import (
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import (
     AT,
     FIRST,
@@ -51,6 +33,7 @@ from lazyarr.slots.loop_tables import word_of
 from lazyarr.slots.parts import ANY_SIZE
 from lazyarr.slots.routines import LOOPS, Framed, Known, Writer
 from lazyarr.slots.tables import FINDS, LOOKS, NO_OPTIONS, PICKS, WRITES
+from lazyarr.slots.x86 import R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class PartOperators(Framed):

@@ -28,24 +28,10 @@ from lazyarr.object_fields import (
     TYPE_NUMBER,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.reused import LASTING, Reused
 from lazyarr.slots.routines import Known
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 ANY_SIZE = 1 << 40
 """Elements: as many as there are."""

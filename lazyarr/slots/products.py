@@ -20,22 +20,7 @@ from lazyarr.object_fields import (
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R9,
-    R10,
-    R13,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 from lazyarr.slots.loops import (
     FUNCTION,
@@ -51,6 +36,7 @@ from lazyarr.slots.loops import (
     Errors,
 )  # fmt: skip
 from lazyarr.slots.routines import COUNTED, LOOPS, Known
+from lazyarr.slots.x86 import R9, R10, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 FRAME = WORDS + 128
 """Bytes on the stack: those of `loops`, and more dimensions and steps."""

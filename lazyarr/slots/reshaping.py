@@ -19,25 +19,10 @@ from lazyarr.object_fields import (
     STRIDES,
     TYPE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R10,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.routines import Known, Writer
 from lazyarr.slots.sizes import HUGE
+from lazyarr.slots.x86 import R8, R10, R12, R13, R14, R15, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 KEPT = RBX, R12, R13, R14, R15
 """The array; the lengths that are asked for, and how many; the geometry; its elements."""

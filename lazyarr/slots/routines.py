@@ -21,27 +21,9 @@ from lazyarr.object_fields import (
     TYPE_NUMBER,
 )  # fmt: skip
 from lazyarr.records import NamedTuple
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Known(NamedTuple):

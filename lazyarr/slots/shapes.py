@@ -24,28 +24,12 @@ from lazyarr.object_fields import (
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    RAX,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, GIVEN, LEFT, RESULT, SHAPES, VALUES, Calls
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 from lazyarr.slots.routines import Known, Writer
 from lazyarr.slots.tables import ANY, BARE, OWN, PACKED, REAL, VIEWED
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Shapes(Calls):

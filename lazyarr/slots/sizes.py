@@ -16,8 +16,9 @@ from lazyarr.object_fields import (
     STRIDES,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI
 
 HUGE = (1 << 31) - 1
 """Sizes whose product might not fit a word."""

@@ -27,22 +27,10 @@ from lazyarr.object_fields import (
     WEAK,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    RAX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.routines import Known, Writer
 from lazyarr.slots.tables import SPARE_VIEWS, VIEW_AXES
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP
 
 BORROWS = 0x2000
 """A flag: what is written is copied to another array (NPY_ARRAY_WRITEBACKIFCOPY)."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lazyarr.slots.asked import Asked
-from lazyarr.slots.assembler import R9, R10, R11, Assembler
+from lazyarr.slots.assembler import Assembler
 from lazyarr.slots.attributes import Attributes
 from lazyarr.slots.bodies import Bodies
 from lazyarr.slots.calls import Calls
@@ -45,6 +45,7 @@ from lazyarr.slots.tables import METHODS, OTHER_METHODS, SLOTS, UFUNC_METHODS, S
 from lazyarr.slots.template import Template
 from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
+from lazyarr.slots.x86 import R9, R10, R11
 
 WRITERS = (
     Routines, Sizes, Parts, Loops, Mixed, Nests, ShortRows, Folds, Products, Bodies, Elided, PartOperators,
