@@ -10,7 +10,8 @@ from __future__ import annotations
 from lazyarr.object_fields import ITEMS, LENGTH, NOUT, TYPE
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import LEFT, RESULT, VALUES, Calls
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R12, R13, R14, RAX, RCX, RDI, RDX, RSI, RSP
 
 INTO = LEFT

@@ -10,7 +10,8 @@ from __future__ import annotations
 from lazyarr.object_fields import COMPLEX, DATA, DIMS, DTYPE, NDIM, STRIDES, TYPE, TYPE_NUMBER
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import PYTHONS
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 

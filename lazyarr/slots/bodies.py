@@ -21,8 +21,9 @@ from __future__ import annotations
 
 from lazyarr.object_fields import BASE, DIMS, NDIM, NIN, NOUT, TYPE
 from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import COUNTED, NAMES, PLACES, Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import ANY_SIZE
-from lazyarr.slots.routines import COUNTED, NAMES, PLACES, Framed, Known
 from lazyarr.slots.x86 import R8, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 

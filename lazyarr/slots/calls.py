@@ -25,8 +25,9 @@ from __future__ import annotations
 
 from lazyarr.object_fields import BASE, LENGTH, TYPE
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
 from lazyarr.slots.tables import OF_NOTHING
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 NUMPYS, PYTHONS, FIRST, READ, FLAGS, LARGEST, SHAPES, SPECIAL = (At(R15, 8 * k) for k in range(8))

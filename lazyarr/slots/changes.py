@@ -11,8 +11,9 @@ from __future__ import annotations
 from lazyarr.object_fields import FLAGS, ITEMS, LENGTH, LIST_ITEMS, TYPE, WRITEABLE
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, GIVEN, LEFT, LOCKED, RESULT, VALUES, Calls
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import NEEDLESS, TAKEN
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R10, R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 from lazyarr.object_fields import BASE, ITEMS, LENGTH, LIST_ITEMS, TUPLES, TYPE, TYPE_FLAGS
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, LEFT, MOST, RESULT, VALUES
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP
 
 FEW = 64

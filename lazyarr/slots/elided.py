@@ -29,7 +29,8 @@ from lazyarr.object_fields import (
     WRITEABLE,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.framed import Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.tables import OF_ONE
 from lazyarr.slots.x86 import R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 from lazyarr.stack_operands import PLACES, RUNS

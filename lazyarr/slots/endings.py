@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from lazyarr.object_fields import BASE, DIMS, ITEMS, LENGTH, LIST_ITEMS, REFERENT, TYPE
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R11, R12, R13, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 KEPT = RBX, RBP, R12, R13

@@ -10,7 +10,8 @@ from lazyarr.object_fields import BOOLS, DTYPE, ITEMS, LENGTH, LIST_ITEMS, NDIM,
 from lazyarr.slot_words import LEAST, LEAST_TRUTHS
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import GIVEN, LEFT, MOST, OWNED
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R9, R10, R11, R12, R13, R14, R15, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 DEEP = 16

@@ -31,6 +31,7 @@ from lazyarr.object_fields import (
     TYPE_NUMBER,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 from lazyarr.slots.loops import (
     ARGS,
@@ -63,7 +64,6 @@ from lazyarr.slots.nests import (
     STEP,
     Nests,
 )  # fmt: skip
-from lazyarr.slots.routines import Known
 from lazyarr.slots.tables import FOLDS
 from lazyarr.slots.words import fold_of
 from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP

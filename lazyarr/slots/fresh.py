@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from lazyarr.object_fields import C_CONTIGUOUS, DATA, DIMS, DTYPE, FLAGS, ITEMS, LENGTH, NDIM, TYPE
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.routines import COUNTED, KEPT, Known, Writer
+from lazyarr.slots.framed import COUNTED, KEPT
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R9, R10, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 AXES = 4

@@ -22,8 +22,9 @@ from lazyarr.object_fields import (
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.elements import NUMBERS
+from lazyarr.slots.framed import Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import ANY_SIZE
-from lazyarr.slots.routines import Framed, Known
 from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 VIEW, ELEMENT = 1, 2

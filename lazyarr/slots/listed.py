@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, LIST_ITEMS, TYPE, VALUE
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.routines import COUNTED, KEPT, LOOPS, Framed, Known
+from lazyarr.slots.framed import COUNTED, KEPT, LOOPS, Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 LOCAL = 56

@@ -31,6 +31,8 @@ from lazyarr.object_fields import (
     WRITEABLE,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import LOOPS, Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import (
     ASIDE,
     DOUBLE,
@@ -44,7 +46,6 @@ from lazyarr.slots.loop_tables import (
     UFUNCS,
     word_of,
 )  # fmt: skip
-from lazyarr.slots.routines import LOOPS, Framed, Known
 from lazyarr.slots.x86 import R8, R9, R10, R11, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 MOST = 8192

@@ -13,6 +13,7 @@ import numpy
 
 from lazyarr.object_fields import ALIGNED, DATA, DIMS, FLAGS, ITEMSIZE, NDIM, STRIDES
 from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, word_of
 from lazyarr.slots.loops import (
     ARGS,
@@ -27,7 +28,6 @@ from lazyarr.slots.loops import (
     Errors,
     N,
 )  # fmt: skip
-from lazyarr.slots.routines import Known
 from lazyarr.slots.short_rows import ROWS, rows_of
 from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 

@@ -29,10 +29,12 @@ from lazyarr.slots.calls import (
     VALUES,
     Calls,
 )
+from lazyarr.slots.framed import LOOPS, Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import word_of
 from lazyarr.slots.parts import ANY_SIZE
-from lazyarr.slots.routines import LOOPS, Framed, Known, Writer
 from lazyarr.slots.tables import FINDS, LOOKS, NO_OPTIONS, PICKS, WRITES
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 

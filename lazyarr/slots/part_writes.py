@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from lazyarr.object_fields import FLAGS, ITEMS, LENGTH, TYPE, WRITEABLE
 from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import LOOPS, NAMES, Framed
 from lazyarr.slots.items import ELEMENT, VIEW
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import ANY_SIZE, KEEPS_GIL, NEEDLESS, TAKEN
-from lazyarr.slots.routines import LOOPS, NAMES, Framed, Known
 from lazyarr.slots.x86 import R8, R9, R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 WIDER = 80

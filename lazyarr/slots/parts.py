@@ -29,8 +29,8 @@ from lazyarr.object_fields import (
     WRITEABLE,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
 from lazyarr.slots.reused import LASTING, Reused
-from lazyarr.slots.routines import Known
 from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 ANY_SIZE = 1 << 40

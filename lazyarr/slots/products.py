@@ -21,6 +21,8 @@ from lazyarr.object_fields import (
     TYPE_NUMBER,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import COUNTED, LOOPS
+from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 from lazyarr.slots.loops import (
     FUNCTION,
@@ -35,7 +37,6 @@ from lazyarr.slots.loops import (
     WORDS,
     Errors,
 )  # fmt: skip
-from lazyarr.slots.routines import COUNTED, LOOPS, Known
 from lazyarr.slots.x86 import R9, R10, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 FRAME = WORDS + 128

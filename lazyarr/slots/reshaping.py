@@ -20,8 +20,9 @@ from lazyarr.object_fields import (
     TYPE,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
 from lazyarr.slots.sizes import HUGE
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R10, R12, R13, R14, R15, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 KEPT = RBX, R12, R13, R14, R15

@@ -27,8 +27,8 @@ from lazyarr.object_fields import (
     WEAK,
 )  # fmt: skip
 from lazyarr.slots.assembler import At
-from lazyarr.slots.routines import Writer
 from lazyarr.slots.tables import AXES, EACH
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 LASTING = C_CONTIGUOUS

@@ -26,9 +26,10 @@ from lazyarr.object_fields import (
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, GIVEN, LEFT, RESULT, SHAPES, VALUES, Calls
+from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.routines import Known, Writer
 from lazyarr.slots.tables import ANY, BARE, OWN, PACKED, REAL, VIEWED
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 

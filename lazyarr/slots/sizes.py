@@ -17,7 +17,8 @@ from lazyarr.object_fields import (
     TYPE_NUMBER,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI
 
 HUGE = (1 << 31) - 1

@@ -28,8 +28,9 @@ from lazyarr.object_fields import (
     WRITEABLE,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
 from lazyarr.slots.tables import SPARE_VIEWS, VIEW_AXES
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP
 
 BORROWS = 0x2000

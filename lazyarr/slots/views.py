@@ -21,7 +21,8 @@ from lazyarr.object_fields import (
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.elements import NUMBERS
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R9, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 AXES = 8

@@ -24,6 +24,7 @@ from lazyarr.slots.folds import Folds
 from lazyarr.slots.fresh import Fresh
 from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
+from lazyarr.slots.known import Known
 from lazyarr.slots.listed import Listed
 from lazyarr.slots.loop_tables import table_of, word_of
 from lazyarr.slots.loops import Loops
@@ -35,7 +36,7 @@ from lazyarr.slots.parts import Parts
 from lazyarr.slots.picks import Picks
 from lazyarr.slots.products import Products
 from lazyarr.slots.reshaping import Reshaping
-from lazyarr.slots.routines import Known, Routines
+from lazyarr.slots.routines import Routines
 from lazyarr.slots.shapes import Shapes
 from lazyarr.slots.short_rows import ShortRows
 from lazyarr.slots.sizes import Sizes
