@@ -56,9 +56,7 @@ class Asked(Calls):
         a.jump_if("equal", "array ufunc only")
         for at, place in ((16, x), (24, y)):
             a.load(RDI, At(R12, at))
-            a.call("operand")
-            a.test(RAX)
-            a.jump_if("equal", "array ufunc parts")
+            self.call_or("operand", "array ufunc parts")
             a.store(place, RAX)
         for place in (x, y):                        # a scalar fits whatever the array
             a.load(RDI, place)
@@ -66,9 +64,7 @@ class Asked(Calls):
             a.jump_if("other", "array ufunc fits")
         a.load(RDI, x)
         a.load(RSI, y)
-        a.call("fits")
-        a.test(RAX)
-        a.jump_if("equal", "call back")
+        self.call_or("fits", "call back")
         a.label("array ufunc fits")
         self.on("Py_IncRef", x, y)
         a.label("array ufunc run")
@@ -86,9 +82,7 @@ class Asked(Calls):
 
         a.label("array ufunc only")
         a.load(RDI, At(R12, 16))
-        a.call("operand")
-        a.test(RAX)
-        a.jump_if("equal", "call back")
+        self.call_or("operand", "call back")
         a.store(x, RAX)
         self.compare(At(RAX, TYPE), k.real, RCX)
         a.jump_if("other", "call back")

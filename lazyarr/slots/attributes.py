@@ -76,8 +76,7 @@ class Attributes(Writer):
         """The same of two axes, by what views have left (`spare_views`); rcx: the geometry."""
         a, k, kept, record = self.asm, self.known, (RBX, R12, R13), At(RSP, 32)
         a.label("turned square")
-        a.push(*kept)
-        a.add(RSP, -48)
+        self.reserve(48, *kept)
         a.store(record, RSI)
         a.copy(RBX, RDI)
         for at, to in ((DIMS, 0), (STRIDES, 16)):

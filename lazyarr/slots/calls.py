@@ -80,7 +80,7 @@ class Calls(Writer):
         a.store(GIVEN, R11)
         a.copy(RAX, R11)
         self._make_room()
-        self._forced()
+        self.if_forced("call back")
         a.copy(RDI, RBX)
         a.load(RAX, FIRST)
         a.call_at(RAX)
@@ -159,9 +159,7 @@ class Calls(Writer):
         a.test(R11)
         a.jump_if("equal", "call")
         a.load(RDI, At(R10))
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "call parts")
+        self.call_or("argument", "call parts")
         a.add(R9, 8)
         a.store(At(R9), RAX)
         a.add(R10, 8)
@@ -182,9 +180,7 @@ class Calls(Writer):
         self._enter_method("method alone")
         self._as_given()
         a.copy(RDI, RBX)
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "call back")
+        self.call_or("argument", "call back")
         a.store(At(RSP, VALUES), RAX)
         a.jump("call")
 
@@ -219,14 +215,13 @@ class Calls(Writer):
         a.compare_number(RAX, MOST)
         a.jump_if("above", "call too long")
         self._make_room()
-        self._forced()
+        self.if_forced("call back")
 
     def _enter(self) -> None:
         a = self.asm
         a.push(RBP)
         a.copy(RBP, RSP)
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.reserve(LOCAL, *KEPT)
         for kept, given in zip(KEPT, (RDI, RSI, RDX, RCX, R10), strict=True):
             a.copy(kept, given)
         a.zero(RAX)
@@ -247,12 +242,6 @@ class Calls(Writer):
         a.round_down(RAX, 2)
         a.times_word(RAX)
         a.decrease(RSP, RAX)
-
-    def _forced(self) -> None:
-        a = self.asm
-        a.constant(RAX, self.known.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "call back")
 
     def _each(self, function: str) -> None:
         """Call a function on each real argument."""

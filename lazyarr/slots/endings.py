@@ -167,8 +167,7 @@ class Endings(Writer):
         for at, register in enumerate((RDI, RSI, RDX)):
             a.load(register, At(RSP, 8 * at))
         self.call("PyErr_Restore")
-        a.add(RSP, ERROR)
-        a.pop(*reversed(KEPT))
+        self.release(ERROR, *KEPT)
         a.leave()
         a.label("ends by Python")
         a.jump_to(R11)
@@ -235,8 +234,7 @@ class Endings(Writer):
     def _enter(self, register: int) -> None:
         """rbx: what is in a register.  The exception that is on its way is put aside."""
         a = self.asm
-        a.push(*KEPT)
-        a.add(RSP, -ERROR)
+        self.reserve(ERROR, *KEPT)
         a.copy(RBX, register)
         for at, given in enumerate((RDI, RSI, RDX)):
             a.place(given, At(RSP, 8 * at))

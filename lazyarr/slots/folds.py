@@ -20,7 +20,6 @@ from lazyarr.object_fields import (
     DATA,
     DIMS,
     DTYPE,
-    FLAGS,
     FLOATS,
     ITEMS,
     ITEMSIZE,
@@ -144,18 +143,14 @@ class Folds(Nests):
         a.compare_number(RAX, 1)
         a.jump_if("above", "fold by NumPy")
         a.label("fold of any type")
-        a.push(*given, R10)
-        a.call("fold")
-        a.pop(R10, *reversed(given))
+        self.call_keeping("fold", *given, R10)
         a.test(RAX)
         a.jump_if("equal", "fold by NumPy")
         a.test(R10)
         a.jump_if("equal", "fold made")
-        a.push(*given)
-        a.add(RSP, -8)
+        self.reserve(8, *given)
         a.call("fold divided")
-        a.add(RSP, 8)
-        a.pop(*reversed(given))
+        self.release(8, *given)
         a.test(RAX)
         a.jump_if("equal", "fold by NumPy")
         a.label("fold made")
@@ -166,8 +161,7 @@ class Folds(Nests):
         a.constant(RAX, "PyObject_Vectorcall")
         a.jump_to(RAX)
         a.label("fold of all")                      # a scalar
-        a.push(RBX)
-        a.add(RSP, -16)
+        self.reserve(16, RBX)
         a.copy(RBX, RAX)
         a.load(RDI, At(RBX, DATA))
         a.load(RSI, At(RBX, DTYPE))
@@ -176,8 +170,7 @@ class Folds(Nests):
         a.store(At(RSP), RAX)
         self.on("Py_DecRef", RBX)
         a.load(RAX, At(RSP))
-        a.add(RSP, 16)
-        a.pop(RBX)
+        self.release(16, RBX)
         a.leave()
 
     def divided(self) -> None:
@@ -185,8 +178,7 @@ class Folds(Nests):
         zero."""
         a, one = self.asm, HERE
         a.label("fold divided")
-        a.push(RBX)
-        a.add(RSP, -FRAME - 8)
+        self.reserve(FRAME + 8, RBX)
         a.copy(RBX, RAX)
         a.load(RCX, At(RBX, DTYPE))
         a.load_int(RDX, At(RCX, TYPE_NUMBER))
@@ -222,8 +214,7 @@ class Folds(Nests):
         self.checked("fold divided badly")
         a.copy(RAX, RBX)
         a.label("fold divided leave")
-        a.add(RSP, FRAME + 8)
-        a.pop(RBX)
+        self.release(FRAME + 8, RBX)
         a.leave()
         a.label("fold divided badly")
         self.on("Py_DecRef", RBX)
@@ -237,18 +228,13 @@ class Folds(Nests):
         The frame is the one of `nests` in that of `loops`, which end it."""
         a = self.asm
         a.label("fold")
-        a.push(R15)
-        a.add(RSP, -WORDS)
+        self.reserve(WORDS, R15)
         a.zero(RAX)
         a.store(CAST, RAX)
-        a.push(*KEPT)
-        a.add(RSP, -FRAME)
+        self.reserve(FRAME, *KEPT)
         a.load(R15, At(RSI))
         a.copy(R14, R8)
-        a.load(RSI, At(R15, DTYPE))
-        a.load_int(RAX, At(RSI, TYPE_NUMBER))
-        a.compare_number(RAX, TYPES - 1)
-        a.jump_if("above", "nest not")
+        self.if_type_above(R15, TYPES - 1, "nest not", RSI)
         a.constant(RCX, ENTRY)
         a.multiply(RAX, RCX)
         a.increase(RAX, R9)
@@ -259,9 +245,7 @@ class Folds(Nests):
         a.load(RAX, At(RAX, KINDS))
         a.keep(RAX, 3)
         a.jump_if("equal", "nest not")              # NumPy adds up smaller numbers as larger ones
-        a.load_int(RAX, At(R15, FLAGS))
-        a.keep(RAX, ALIGNED)
-        a.jump_if("equal", "nest not")
+        self.unless_flagged(R15, ALIGNED, "nest not")
         a.load_int(RBP, At(R15, NDIM))
         a.place(RAX, At(RBP, -1))
         a.compare_number(RAX, AXES - 1)
@@ -291,9 +275,7 @@ class Folds(Nests):
         a.load(RDI, At(RBX))
         self.compare(At(RDI, TYPE), self.known.integers, RCX)
         a.jump_if("other", "nest not")
-        a.call("integer")
-        a.test(RDX)
-        a.jump_if("equal", "nest not")
+        self.call_or("integer", "nest not", RDX)
         a.test(RAX)
         a.jump_if("negative", "fold from the end")
         a.label("fold known")

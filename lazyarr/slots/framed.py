@@ -23,15 +23,12 @@ class Framed(Writer):
     def enter(self, names: bool = False) -> None:
         """`names`: is there a fourth word?"""
         a = self.asm
-        a.push(*KEPT)
-        a.add(RSP, -PLACES)
+        self.reserve(PLACES, *KEPT)
         for kept, given in ((RBX, RDI), (RBP, RSI), (R12, RDX), (R13, R10), (R14, R11)):
             a.copy(kept, given)
         if names:
             a.store(NAMES, RCX)
-        a.constant(RAX, self.known.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "back")
+        self.if_forced("back")
 
     def call_ufunc(self) -> None:
         """rax: what the function in r13 gives for the ufunc and its rdx operands, on the stack."""

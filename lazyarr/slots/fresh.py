@@ -6,7 +6,7 @@ other arrays, large ones, and what is wrong are for `calls`.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import C_CONTIGUOUS, DATA, DIMS, DTYPE, FLAGS, ITEMS, LENGTH, NDIM, TYPE
+from lazyarr.object_fields import C_CONTIGUOUS, DATA, DIMS, DTYPE, ITEMS, LENGTH, NDIM, TYPE
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.framed import COUNTED, KEPT
 from lazyarr.slots.known import Known
@@ -94,19 +94,14 @@ class Fresh(Writer):
             a.jump("fresh")
         a.label("fresh")
         a.keep(RDX, COUNTED)
-        a.constant(RAX, k.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "function")
+        self.if_forced("function")
         a.add(RSP, -8)
         a.call("dtype given")
-        a.push(RCX)
-        a.call("type of two")
-        a.pop(RCX)
+        self.call_keeping("type of two", RCX)
         a.add(RSP, 8)
         a.test(R8)
         a.jump_if("equal", "function")
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.reserve(LOCAL, *KEPT)
         for place, given in zip(GIVEN, (RDI, RSI, RDX, RCX), strict=True):
             a.store(place, given)
         a.copy(R14, R8)
@@ -127,9 +122,7 @@ class Fresh(Writer):
         a.test(R12)
         a.jump_if("equal", "fresh make")
         a.load(RDI, At(RBX))
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "fresh not")
+        self.call_or("number", "fresh not", RDX)
         a.compare_number(RAX, k.eager)
         a.jump_if("above", "fresh not")             # what is negative, too
         a.store(At(RBP), RAX)
@@ -182,8 +175,7 @@ class Fresh(Writer):
         a.copy(RDI, RBX)
         a.constant(RSI, k.none)
         a.call("wrap")
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.leave()
         a.label("fresh zeros")
         a.zero(RSI)
@@ -196,8 +188,7 @@ class Fresh(Writer):
         a.label("fresh not")
         for given, place in zip((RDI, RSI, RDX, RCX), GIVEN, strict=True):
             a.load(given, place)
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.jump("function")
 
     # ------------------------------------------------------------------------------ copies
@@ -206,17 +197,12 @@ class Fresh(Writer):
         """rdi: an object.   rax: a copy, if it is a plain array that lies in C order; or zero."""
         a, k = self.asm, self.known
         a.label("copied")
-        a.push(RBX, R12, R13)
-        a.add(RSP, -16)
+        self.reserve(16, RBX, R12, R13)
         self.compare(At(RDI, TYPE), k.lazy, RAX)
         a.jump_if("other", "copied not")
-        a.call("unwrap")
-        a.test(RAX)
-        a.jump_if("equal", "copied not")
+        self.call_or("unwrap", "copied not")
         a.copy(RBX, RAX)
-        a.load_int(RAX, At(RBX, FLAGS))
-        a.keep(RAX, C_CONTIGUOUS)
-        a.jump_if("equal", "copied not")
+        self.unless_flagged(RBX, C_CONTIGUOUS, "copied not")
         self.numbers_type(RBX, "copied not")
         a.copy(RDI, RBX)
         a.call("nbytes")
@@ -249,8 +235,7 @@ class Fresh(Writer):
         a.label("copied not")
         a.zero(RAX)
         a.label("copied leave")
-        a.add(RSP, 16)
-        a.pop(R13, R12, RBX)
+        self.release(16, RBX, R12, R13)
         a.leave()
 
     def copy(self) -> None:
@@ -262,12 +247,8 @@ class Fresh(Writer):
         a.increase(RAX, RCX)
         a.test(RAX)
         a.jump_if("other", "method")
-        a.constant(RAX, self.known.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "method")
-        a.push(*kept)
-        a.call("copied")
-        a.pop(*reversed(kept))
+        self.if_forced("method")
+        self.call_keeping("copied", *kept)
         a.test(RAX)
         a.jump_if("equal", "method")
         a.leave()
@@ -285,9 +266,7 @@ class Fresh(Writer):
         a.load(RAX, At(RSI))
         self.compare(At(RAX, TYPE), k.lazy, R8)
         a.jump_if("other", "function of values")
-        a.constant(R8, k.forced)
-        a.compare_number(At(R8), 0)
-        a.jump_if("other", "function")
+        self.if_forced("function", R8)
         a.push(*kept)
         a.copy(RDI, RAX)
         a.call("copied")
@@ -312,9 +291,7 @@ class Fresh(Writer):
         a.jump_if("other", "function")
         a.compare_number(At(R8, k.geo), 0)
         a.jump_if("equal", "function")
-        a.constant(RAX, k.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "function")
+        self.if_forced("function")
         self.count()
         a.push(R8)
         self.on("Py_IncRef", R8)

@@ -26,7 +26,6 @@ from lazyarr.object_fields import (
     NDIM,
     STRIDES,
     TYPE,
-    TYPE_NUMBER,
     VALUE,
     WRITEABLE,
 )  # fmt: skip
@@ -160,9 +159,7 @@ class Loops(Errors):
         a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "binary by NumPy")
-        a.call("loop")
-        a.test(RAX)
-        a.jump_if("equal", "binary by NumPy")
+        self.call_or("loop", "binary by NumPy")
         a.copy(R13, RAX)
         a.jump("answer")
 
@@ -206,9 +203,7 @@ class Loops(Errors):
         a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "unary by NumPy")
-        a.call("lone loop")
-        a.test(RAX)
-        a.jump_if("equal", "unary by NumPy")
+        self.call_or("lone loop", "unary by NumPy")
         a.copy(R13, RAX)
         a.jump("answer")
 
@@ -233,8 +228,7 @@ class Loops(Errors):
         """rbx: an operand.   r9: the table.   rax: a new real array, or zero, if it is not made here."""
         a = self.asm
         a.label("lone loop")
-        a.push(R15)
-        a.add(RSP, -WORDS)
+        self.reserve(WORDS, R15)
         a.copy(RDI, RBX)
         a.call("plain")
         a.copy(R15, RAX)
@@ -260,9 +254,7 @@ class Loops(Errors):
         a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "in_place by NumPy")
-        a.call("loop over")
-        a.test(RAX)
-        a.jump_if("equal", "in_place by NumPy")
+        self.call_or("loop over", "in_place by NumPy")
         self.count()
         a.jump("in_place counts")
 
@@ -314,8 +306,7 @@ class Loops(Errors):
         a.label("in_place loop not")
         a.zero(RAX)
         a.label("in_place loop leave")
-        a.add(RSP, WORDS)
-        a.pop(R15)
+        self.release(WORDS, R15)
         a.leave()
 
     def reals(self) -> None:
@@ -328,13 +319,11 @@ class Loops(Errors):
             a.label(label)
             a.test(R9)
             a.jump_if("equal", "reals not")
-            a.push(RBX, RBP)
-            a.add(RSP, -8)
+            self.reserve(8, RBX, RBP)
             a.copy(RBX, R15)
             a.copy(RBP, RAX)
             a.call(routine)
-            a.add(RSP, 8)
-            a.pop(RBP, RBX)
+            self.release(8, RBX, RBP)
             a.leave()
         a.label("reals not")
         a.zero(RAX)
@@ -383,8 +372,7 @@ class Loops(Errors):
             self.on("Py_DecRef", RDI)
             a.load(RAX, LOOP)
             a.label("binary loop done")
-        a.add(RSP, WORDS)
-        a.pop(R15)
+        self.release(WORDS, R15)
         a.leave()
 
     def _begin(self, body: str) -> None:
@@ -422,10 +410,7 @@ class Loops(Errors):
     def _row(self, body: str) -> None:
         """The row for the array in r15; its step and elements are noted."""
         a, leave = self.asm, f"{body} loop not"
-        a.load(RSI, At(R15, DTYPE))
-        a.load_int(RAX, At(RSI, TYPE_NUMBER))
-        a.compare_number(RAX, TYPES - 1)
-        a.jump_if("above", leave)
+        self.if_type_above(R15, TYPES - 1, leave, RSI)
         a.constant(RCX, ENTRY)
         a.multiply(RAX, RCX)
         a.increase(RAX, R9)
@@ -483,9 +468,7 @@ class Loops(Errors):
         a.add(RDX, 8)
         a.count_down(RCX)
         a.jump_if("other", f"{body} loop axis")
-        a.call("step")
-        a.test(RAX)
-        a.jump_if("equal", apart)
+        self.call_or("step", apart)
         a.store(At(RSP, STEPS + 8), RAX)
         a.load(RAX, At(RDI, DATA))
         a.store(At(RSP, ARGS + 8), RAX)
@@ -608,16 +591,12 @@ class Loops(Errors):
         everywhere; else zero, also if it has no axes, or is not aligned; rcx is lost, nothing else."""
         a = self.asm
         a.label("step")
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, ALIGNED)
-        a.jump_if("equal", "step leave")
+        self.unless_flagged(RDI, ALIGNED, "step leave")
         a.load_int(RCX, At(RDI, NDIM))
         a.compare_number(RCX, 1)
         a.jump_if("equal", "step along")
         a.jump_if("below", "step none")
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, C_CONTIGUOUS)
-        a.jump_if("equal", "step leave")
+        self.unless_flagged(RDI, C_CONTIGUOUS, "step leave")
         a.load(RAX, At(RDI, DTYPE))
         a.load(RAX, At(RAX, ITEMSIZE))
         a.leave()

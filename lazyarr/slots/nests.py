@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy
 
-from lazyarr.object_fields import ALIGNED, DATA, DIMS, FLAGS, ITEMSIZE, NDIM, STRIDES
+from lazyarr.object_fields import ALIGNED, DATA, DIMS, ITEMSIZE, NDIM, STRIDES
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, word_of
@@ -72,17 +72,14 @@ class Nests(Errors):
         a.increase(RCX, RSP)
         a.load(RCX, At(RCX, ARGS))
         a.load(R9, SECOND)
-        a.push(*KEPT)
-        a.add(RSP, -FRAME)
+        self.reserve(FRAME, *KEPT)
         a.copy(R13, RCX)
         a.store(LOOP, RAX)
         a.store(TURNED, RDX)
         a.load(RAX, At(RAX, RESULT))
         a.load(RAX, At(RAX, ITEMSIZE))
         a.store(STEP, RAX)
-        a.load_int(RAX, At(R15, FLAGS))
-        a.keep(RAX, ALIGNED)
-        a.jump_if("equal", "nest not")
+        self.unless_flagged(R15, ALIGNED, "nest not")
         a.load_int(R8, At(R15, NDIM))
         a.load(RDI, At(R15, DIMS))
         a.load(RSI, At(R15, STRIDES))
@@ -90,9 +87,7 @@ class Nests(Errors):
         a.test(R9)
         a.jump_if("equal", "nest known")            # a scalar
         a.copy(RBX, R9)
-        a.load_int(RAX, At(RBX, FLAGS))
-        a.keep(RAX, ALIGNED)
-        a.jump_if("equal", "nest not")
+        self.unless_flagged(RBX, ALIGNED, "nest not")
         a.load_int(R9, At(RBX, NDIM))
         a.load(R11, At(RBX, DIMS))
         a.load(RBP, At(RBX, STRIDES))
@@ -359,8 +354,7 @@ class Nests(Errors):
         a.copy(RAX, RBX)
         a.load(R8, LAST_OTHER)                      # what folds have counted
         a.label("nest leave")
-        a.add(RSP, FRAME)
-        a.pop(*reversed(KEPT))
+        self.release(FRAME, *KEPT)
         a.jump("binary loop leave")
         a.label("nest raised")
         self.on("Py_DecRef", RBX)

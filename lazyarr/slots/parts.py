@@ -173,8 +173,7 @@ class Parts(Reused):
         a.label("window not")
         a.zero(RAX)
         a.label("window leave")
-        a.add(RSP, 24)
-        a.pop(RBP, RBX)
+        self.release(24, RBX, RBP)
         a.leave()
 
     def look(self) -> None:
@@ -234,8 +233,7 @@ class Parts(Reused):
             a.constant(RAX, NEEDLESS)
             a.leave()
         a.label("lock take")
-        a.push(RBX)
-        a.add(RSP, -16)
+        self.reserve(16, RBX)
         a.constant(RAX, k.false)
         a.store(At(RSP), RAX)                       # not to wait, if it is given
         a.constant(RDI, k.acquire)
@@ -255,8 +253,7 @@ class Parts(Reused):
         self.call("PyErr_Clear")
         a.zero(RAX)
         a.label("lock leave")
-        a.add(RSP, 16)
-        a.pop(RBX)
+        self.release(16, RBX)
         a.leave()
 
     def unlock(self) -> None:

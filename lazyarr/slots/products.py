@@ -13,7 +13,6 @@ from lazyarr.object_fields import (
     DATA,
     DIMS,
     DTYPE,
-    FLAGS,
     ITEMSIZE,
     NDIM,
     STRIDES,
@@ -63,9 +62,7 @@ class Products(Errors):
         self.enter()
         a.store(LOOPS, R9)
         a.constant(RDX, 1)
-        a.call("dot")
-        a.test(RAX)
-        a.jump_if("equal", "product perhaps listed")
+        self.call_or("dot", "product perhaps listed")
         a.copy(R13, RAX)
         self.count()
         a.copy(RAX, R13)
@@ -88,9 +85,7 @@ class Products(Errors):
         a.jump_if("other", "function with record")
         a.compare_number(RDX, 2)
         a.jump_if("other", "function with record")
-        a.constant(RAX, k.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "function with record")
+        self.if_forced("function with record")
         a.push(*kept)
         a.load(RDI, At(RSI))
         a.load(RSI, At(RSI, 8))
@@ -118,8 +113,7 @@ class Products(Errors):
         a.copy(RDI, RBX)
         a.copy(RSI, RBP)
         a.label("dot of")
-        a.push(R15)
-        a.add(RSP, -FRAME)
+        self.reserve(FRAME, R15)
         a.store(FEWEST, RDX)
         a.store(OTHER, RDI)
         a.copy(RDI, RSI)
@@ -130,8 +124,7 @@ class Products(Errors):
         a.copy(R15, RAX)
         a.jump("dot begins")
         a.label("dot of reals")
-        a.push(R15)
-        a.add(RSP, -FRAME)
+        self.reserve(FRAME, R15)
         a.store(FEWEST, RDX)
         a.store(SECOND, RSI)
         a.copy(R15, RDI)
@@ -147,9 +140,7 @@ class Products(Errors):
             a.jump_if("equal", leave)
             a.compare_number(At(RAX, NDIM), 1, wide=False)
             a.jump_if("other", leave)
-            a.load_int(RCX, At(RAX, FLAGS))
-            a.keep(RCX, ALIGNED)
-            a.jump_if("equal", leave)
+            self.unless_flagged(RAX, ALIGNED, leave, RCX)
             a.load(RCX, At(RAX, STRIDES))
             a.load(RCX, At(RCX))
             a.place(RDX, At(RCX, -1))
@@ -219,6 +210,5 @@ class Products(Errors):
         a.label(leave)
         a.zero(RAX)
         a.label("dot leave")
-        a.add(RSP, FRAME)
-        a.pop(R15)
+        self.release(FRAME, R15)
         a.leave()

@@ -66,9 +66,7 @@ class Shapes(Calls):
         for kind, label in ((OWN, "own"), (REAL, "real"), (VIEWED, "of any type")):
             a.compare_number(SHAPES, kind)
             a.jump_if("equal", f"shapes {label}")
-        a.load_int(RCX, At(RAX, FLAGS))
-        a.keep(RCX, C_CONTIGUOUS)
-        a.jump_if("equal", "parts read")
+        self.unless_flagged(RAX, C_CONTIGUOUS, "parts read", RCX)
         a.test(R14)
         a.jump_if("other", "shapes named")
         a.copy(R10, R12)
@@ -167,9 +165,7 @@ class Shapes(Calls):
         a.label("shapes type given")
         a.load(RDI, At(R12))
         a.load(RSI, AT)
-        a.call("own type")
-        a.test(RAX)
-        a.jump_if("equal", "parts read")
+        self.call_or("own type", "parts read")
         a.load(RAX, AT)
         a.jump("shapes asked")
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from lazyarr.object_fields import BASE, DTYPE, OBJECTS, TYPE, TYPE_NUMBER
+from lazyarr.object_fields import BASE, DTYPE, FLAGS, OBJECTS, TYPE, TYPE_NUMBER
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.x86 import R9, R13, RAX, RBX, RCX, RDI, RDX, RSI
+from lazyarr.slots.x86 import R9, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Writer:
@@ -28,6 +28,27 @@ class Writer:
             return
         self.asm.constant(RAX, function)
         self.asm.call_at(RAX)
+
+    def call_or(self, routine: str, to: str, answer: int = RAX) -> None:
+        """Call a routine; on to a label, if it answers zero."""
+        self.asm.call(routine)
+        self.asm.test(answer)
+        self.asm.jump_if("equal", to)
+
+    def call_keeping(self, routine: str, *registers: int) -> None:
+        """Call a routine, which may change these."""
+        self.asm.push(*registers)
+        self.asm.call(routine)
+        self.asm.pop(*reversed(registers))
+
+    def reserve(self, room: int, *registers: int) -> None:
+        """Put registers on the stack, and leave so many bytes below them."""
+        self.asm.push(*registers)
+        self.asm.add(RSP, -room)
+
+    def release(self, room: int, *registers: int) -> None:
+        self.asm.add(RSP, room)
+        self.asm.pop(*reversed(registers))
 
     def on(self, function: str, *objects: int | At) -> None:
         """Call a function on each of the objects."""
@@ -49,6 +70,25 @@ class Writer:
         self.asm.constant(scratch, constant)
         self.asm.compare(left, scratch)
 
+    def if_forced(self, to: str, scratch: int = RAX) -> None:
+        """On to a label, if nodes are to be made of everything."""
+        self.asm.constant(scratch, self.known.forced)
+        self.asm.compare_number(At(scratch), 0)
+        self.asm.jump_if("other", to)
+
+    def unless_flagged(self, array: int, flags: int, to: str, scratch: int = RAX) -> None:
+        """On to a label, if a real array has none of these flags."""
+        self.asm.load_int(scratch, At(array, FLAGS))
+        self.asm.keep(scratch, flags)
+        self.asm.jump_if("equal", to)
+
+    def if_type_above(self, array: int, most: int, to: str, dtype: int, number: int = RAX) -> None:
+        """A real array's type and its number, in registers; on to a label, if that is above another one."""
+        self.asm.load(dtype, At(array, DTYPE))
+        self.asm.load_int(number, At(dtype, TYPE_NUMBER))
+        self.asm.compare_number(number, most)
+        self.asm.jump_if("above", to)
+
     def real(
         self, to: int | At, given: int | At, routine: str = "unwrap", otherwise: str = "back"
     ) -> None:
@@ -67,9 +107,7 @@ class Writer:
                 self.move(register, one)
                 self.compare(At(register, TYPE), self.known.real, RAX)
                 a.jump_if("other", f"{stem} {number}")
-            a.call("fits apart")
-            a.test(RAX)
-            a.jump_if("equal", leave)
+            self.call_or("fits apart", leave)
             a.label(f"{stem} {number}")
 
     def viewed(self) -> None:
@@ -162,10 +200,7 @@ class Writer:
         """r9: a real array's type; on to a label unless that is one of NumPy's numbers, as this machine has
         them.  rax, rcx are lost."""
         a = self.asm
-        a.load(R9, At(array, DTYPE))
-        a.load_int(RAX, At(R9, TYPE_NUMBER))
-        a.compare_number(RAX, TYPES - 1)
-        a.jump_if("above", leave)
+        self.if_type_above(array, TYPES - 1, leave, R9)
         a.constant(RCX, ENTRY)
         a.multiply(RAX, RCX)
         a.constant(RCX, word_of("add"))
