@@ -23,7 +23,7 @@ before the first.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, LENGTH, TYPE
+from lazyarr.object_fields import BASE, TYPE
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.known import Known
 from lazyarr.slots.tables import OF_NOTHING
@@ -67,10 +67,7 @@ class Calls(Writer):
         a.test(RDX)
         a.jump_if("equal", "function of nothing")
         a.place(R11, At(RDX, -1))
-        a.test(RCX)
-        a.jump_if("equal", "function unnamed")
-        a.increase(R11, At(RCX, LENGTH))
-        a.label("function unnamed")
+        self.add_named(R11, RCX, "function")
         a.compare_number(R11, MOST)
         a.jump_if("above", "function of Python")
         a.load(RDI, At(RSI))
@@ -106,10 +103,7 @@ class Calls(Writer):
         a.push(RBP)
         a.copy(RBP, RSP)
         a.copy(R11, RDX)
-        a.test(RCX)
-        a.jump_if("equal", "call of Python unnamed")
-        a.increase(R11, At(RCX, LENGTH))
-        a.label("call of Python unnamed")
+        self.add_named(R11, RCX, "call of Python")
         a.compare_number(R11, MOST)
         a.jump_if("above", "call of Python too long")
         a.place(RAX, At(R11, 2))
@@ -207,10 +201,7 @@ class Calls(Writer):
         a = self.asm
         self._enter()
         a.copy(RAX, R13)
-        a.test(R14)
-        a.jump_if("equal", f"{name} unnamed")
-        a.increase(RAX, At(R14, LENGTH))
-        a.label(f"{name} unnamed")
+        self.add_named(RAX, R14, name)
         a.store(GIVEN, RAX)
         a.compare_number(RAX, MOST)
         a.jump_if("above", "call too long")

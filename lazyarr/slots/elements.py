@@ -29,7 +29,7 @@ from lazyarr.object_fields import (
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.framed import Framed
 from lazyarr.slots.known import Known
-from lazyarr.slots.loops import EXACT
+from lazyarr.slots.loop_calls import EXACT
 from lazyarr.slots.x86 import R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 NUMBERS = 16

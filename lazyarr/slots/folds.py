@@ -31,21 +31,8 @@ from lazyarr.object_fields import (
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.known import Known
-from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.loops import (
-    ARGS,
-    CAST,
-    FUNCTION,
-    GIVEN,
-    KINDS,
-    LOOP,
-    NUMPYS,
-    RESULT,
-    STEPS,
-    TURNED,
-    WORDS,
-    N,
-)  # fmt: skip
+from lazyarr.slots.loop_calls import ARGS, CAST, KINDS, LOOP, NUMPYS, RESULT, STEPS, TURNED, WORDS, N
+from lazyarr.slots.loop_tables import ENTRY, word_of
 from lazyarr.slots.nests import (
     AXES,
     DIMENSIONS,
@@ -61,7 +48,7 @@ from lazyarr.slots.nests import (
     OTHER,
     SHAPE,
     STEP,
-    Nests,
+    Along,
 )  # fmt: skip
 from lazyarr.slots.tables import FOLDS
 from lazyarr.slots.words import fold_of
@@ -88,11 +75,11 @@ def _bits(char: str, ufunc: str) -> int:
     return int.from_bytes(raw, "little")
 
 
-class Folds(Nests):
+class Folds(Along):
     """Writes the functions."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
-        self.asm, self.known = asm, known
+        super().__init__(asm, known)
         for name, ufunc in FOLDS.items():
             self.function(name, ufunc)
         for write in self.asked, self.divided, self.fold, self.parts, self.result:
@@ -205,12 +192,7 @@ class Folds(Nests):
         a.copy(RDI, RBX)
         a.call("size")
         a.store(At(RSP, N), RAX)
-        a.load(RAX, LOOP)
-        a.load(RCX, At(RAX, GIVEN))
-        for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):
-            a.place(register, At(RSP, at))
-        a.load(RAX, At(RAX, FUNCTION))
-        a.call_at(RAX)
+        self.call_loop()
         self.checked("fold divided badly")
         a.copy(RAX, RBX)
         a.label("fold divided leave")
@@ -234,14 +216,7 @@ class Folds(Nests):
         self.reserve(FRAME, *KEPT)
         a.load(R15, At(RSI))
         a.copy(R14, R8)
-        self.if_type_above(R15, TYPES - 1, "nest not", RSI)
-        a.constant(RCX, ENTRY)
-        a.multiply(RAX, RCX)
-        a.increase(RAX, R9)
-        for place in NUMPYS, RESULT:
-            a.compare(At(RAX, place), RSI)
-            a.jump_if("other", "nest not")
-        a.store(LOOP, RAX)
+        self.find_loop("nest not", NUMPYS, RESULT)
         a.load(RAX, At(RAX, KINDS))
         a.keep(RAX, 3)
         a.jump_if("equal", "nest not")              # NumPy adds up smaller numbers as larger ones
@@ -323,12 +298,7 @@ class Folds(Nests):
         a.times_word(R10)
         a.increase(R10, RSP)
         a.load(R10, At(R10, FOLDED - 8))
-        a.place(RDX, At(RAX, -1))
-        a.compare_number(RDX, max(self.known.eager, 1) - 1)     # (nothing is below, too)
-        a.jump_if("above", "nest not")
-        a.multiply(R14, RAX)
-        a.compare_number(R14, self.known.eager)
-        a.jump_if("above", "nest not")
+        self.small_axis(RDX)
         a.zero(RDX)
         a.test(R10)
         a.jump_if("equal", "fold kept")
@@ -436,17 +406,14 @@ class Folds(Nests):
                 a.compare(RAX, RCX)
                 a.constant(RAX, _bits(char, ufunc))
                 a.jump_if("equal", "fold wide" if char != "f" else "fold narrow")
-        a.label("fold narrow")
-        a.store_int(At(RDI), RAX)
-        a.add(RDI, 4)
-        a.compare(RDI, RDX)
-        a.jump_if("other", "fold narrow")
-        a.jump("fold filled")
-        a.label("fold wide")
-        a.store(At(RDI), RAX)
-        a.add(RDI, 8)
-        a.compare(RDI, RDX)
-        a.jump_if("other", "fold wide")
+        for label, size in (("fold narrow", 4), ("fold wide", 8)):
+            a.label(label)
+            a.store_bytes(At(RDI), RAX, size)
+            a.add(RDI, size)
+            a.compare(RDI, RDX)
+            a.jump_if("other", label)
+            if size < 8:
+                a.jump("fold filled")
         a.label("fold filled")
         self.quiet("fold")
         a.load(RBP, At(RBX, DATA))

@@ -138,19 +138,12 @@ class Fresh(Writer):
         """rbp: behind the dimensions.   r13: elements.   r14: their type.   r15: what they are."""
         a, k = self.asm, self.known
         a.label("fresh make")
-        self.on("Py_IncRef", R14)                   # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.copy(RSI, R14)
+        self.begin_array(R14)
         a.place(RCX, At(RSP, LENGTHS))
         a.copy(RDX, RBP)
         a.decrease(RDX, RCX)
         a.whole_words(RDX)
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.copy(RBX, RAX)
         a.test(RAX)
         a.jump_if("equal", "fresh no memory")
@@ -207,17 +200,10 @@ class Fresh(Writer):
         a.copy(RDI, RBX)
         a.call("nbytes")
         a.copy(R13, RAX)
-        self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.load(RSI, At(RBX, DTYPE))
+        self.begin_array(At(RBX, DTYPE))
         a.load_int(RDX, At(RBX, NDIM))
         a.load(RCX, At(RBX, DIMS))
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.copy(R12, RAX)
         a.test(RAX)
         a.jump_if("equal", "copied no memory")
@@ -255,17 +241,9 @@ class Fresh(Writer):
 
     def array(self) -> None:
         """(function, args, count, names): `numpy.array`, of one array, or of what `listed` knows."""
-        a, k = self.asm, self.known
+        a = self.asm
         kept = RDI, RSI, RDX, RCX, R10
-        a.label("function array")
-        a.keep(RDX, COUNTED)
-        a.place(RAX, At(RDX, -1))
-        a.increase(RAX, RCX)
-        a.test(RAX)
-        a.jump_if("other", "function of values")
-        a.load(RAX, At(RSI))
-        self.compare(At(RAX, TYPE), k.lazy, R8)
-        a.jump_if("other", "function of values")
+        self._of_one("function array", RAX, R8)
         self.if_forced("function", R8)
         a.push(*kept)
         a.copy(RDI, RAX)
@@ -275,18 +253,23 @@ class Fresh(Writer):
         a.jump_if("equal", "function")
         a.leave()
 
-    def itself(self) -> None:
-        """(function, args, count, names): `numpy.asarray`: the array itself."""
-        a, k = self.asm, self.known
-        a.label("function asarray")
+    def _of_one(self, label: str, first: int, scratch: int) -> None:
+        """The body of a function of one array of ours, which is in a register; else it is of values."""
+        a = self.asm
+        a.label(label)
         a.keep(RDX, COUNTED)
         a.place(RAX, At(RDX, -1))
         a.increase(RAX, RCX)
         a.test(RAX)
         a.jump_if("other", "function of values")
-        a.load(R8, At(RSI))
-        self.compare(At(R8, TYPE), k.lazy, RAX)
+        a.load(first, At(RSI))
+        self.compare(At(first, TYPE), self.known.lazy, scratch)
         a.jump_if("other", "function of values")
+
+    def itself(self) -> None:
+        """(function, args, count, names): `numpy.asarray`: the array itself."""
+        a, k = self.asm, self.known
+        self._of_one("function asarray", R8, RAX)
         self.compare(At(R8, k.storage), k.none, RAX)
         a.jump_if("other", "function")
         a.compare_number(At(R8, k.geo), 0)

@@ -30,94 +30,41 @@ from lazyarr.object_fields import (
     WRITEABLE,
 )  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.framed import LOOPS, Framed
+from lazyarr.slots.framed import LOOPS
 from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import (
+    ARGS,
+    CAST,
+    EXACT,
+    KINDS,
+    LOOP,
+    MOST,
+    NUMPYS,
+    OF,
+    OTHER,
+    RESULT,
+    SCALAR,
+    SECOND,
+    STEPS,
+    TURNED,
+    WORDS,
+    LoopCalls,
+    N,
+)
 from lazyarr.slots.loop_tables import (
     ASIDE,
     DOUBLE,
-    ENTRY,
-    FLAGGED,
     INTEGER,
     LONE,
     SINGLE,
     TABLE,
-    TYPES,
     UFUNCS,
     word_of,
 )  # fmt: skip
 from lazyarr.slots.x86 import R8, R9, R10, R11, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
-MOST = 8192
-"""Elements; beyond, what NumPy does around a loop takes little of the time."""
-EXACT = 1 << 24
-"""Integers up to this are numbers of all floating types that have loops here."""
 
-ERRORS = 0x1D
-"""Bits of the CPU's status: invalid, division by zero, overflow, underflow."""
-NO_ERRORS = 0xFFC0
-"""All others, but for the one that says that something was rounded."""
-
-WORDS = 128
-"""Bytes on the stack, a multiple of 16."""
-ARGS, N, STEPS = 16, 40, 48
-"""Where it has the addresses of operands and result, the number of elements, and the steps.  (Before: two
-arguments of a function that makes arrays.)"""
-LOOP, SCALAR, STATUS, SECOND, TURNED, OTHER, CAST = (At(RSP, 72 + 8 * k) for k in range(7))
-"""The row of the table; a scalar's value; the CPU's status; the second array, or 0; where the first one is
-among the operands, in bytes; the object that is no array; an array that one of them was cast to, or 0."""
-NUMPYS, FUNCTION, GIVEN, RESULT, OF, KINDS = (8 * k for k in range(6))
-"""Of a row: the type's descriptor, the loop, its last argument, the result's descriptor, the class of
-scalars, and kinds."""
-
-
-class Errors(Framed):
-    """Writes what looks at errors of floating point."""
-
-    def unless_errors(self, leave: str) -> None:
-        """On to a label, if there are any."""
-        a = self.asm
-        a.status(STATUS)
-        a.x87_status()
-        a.keep(RAX, ERRORS)
-        a.jump_if("other", leave)
-        a.load_int(RAX, STATUS)
-        a.keep(RAX, ERRORS)
-        a.jump_if("other", leave)
-
-    def without_errors(self, body: str) -> None:
-        """What others left there goes, as it would in NumPy."""
-        a = self.asm
-        self.unless_errors(f"{body} clear")
-        a.jump(f"{body} ready")
-        a.label(f"{body} clear")
-        a.load_int(RAX, STATUS)
-        a.keep(RAX, NO_ERRORS)
-        a.store(STATUS, RAX)
-        a.clear_status(STATUS)
-        a.label(f"{body} ready")
-
-    def quiet(self, body: str) -> None:
-        """No errors are left from before, where they count."""
-        a = self.asm
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", f"{body} loop quiet")
-        self.without_errors(f"{body} loop")
-        a.label(f"{body} loop quiet")
-
-    def checked(self, leave: str) -> None:
-        """On to a label, if the loop met an error."""
-        a, label = self.asm, f"checked {len(self.asm.code)}"
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", label)
-        self.unless_errors(leave)
-        a.label(label)
-
-
-class Loops(Errors):
+class Loops(LoopCalls):
     """Writes the bodies; those of `bodies` go on where these do not answer."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
@@ -334,19 +281,10 @@ class Loops(Errors):
     def _new(self, body: str) -> None:
         """r15: a new array of the shape of the one in r15, of the result's type."""
         a = self.asm
-        a.load(RAX, LOOP)
-        self.on("Py_IncRef", At(RAX, RESULT))       # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.load(RSI, LOOP)
-        a.load(RSI, At(RSI, RESULT))
-        a.constant(RDI, self.known.real)
+        self.begin_result()
         a.load_int(RDX, At(R15, NDIM))
         a.load(RCX, At(R15, DIMS))
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.copy(R15, RAX)
         a.test(RAX)
         a.jump_if("equal", f"{body} loop no memory")
@@ -410,13 +348,7 @@ class Loops(Errors):
     def _row(self, body: str) -> None:
         """The row for the array in r15; its step and elements are noted."""
         a, leave = self.asm, f"{body} loop not"
-        self.if_type_above(R15, TYPES - 1, leave, RSI)
-        a.constant(RCX, ENTRY)
-        a.multiply(RAX, RCX)
-        a.increase(RAX, R9)
-        a.compare(At(RAX, NUMPYS), RSI)
-        a.jump_if("other", leave)
-        a.store(LOOP, RAX)
+        self.find_loop(leave, NUMPYS)
         a.copy(RDI, R15)
         a.call("step")
         if body != "binary":
@@ -541,12 +473,7 @@ class Loops(Errors):
         a = self.asm
         a.store(At(RSP, STEPS + behind), RCX)
         a.store(At(RSP, ARGS + behind), RDX)
-        a.load(RAX, LOOP)
-        a.load(RCX, At(RAX, GIVEN))
-        for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):
-            a.place(register, At(RSP, at))
-        a.load(RAX, At(RAX, FUNCTION))
-        a.call_at(RAX)
+        self.call_loop()
 
     # ----------------------------------------------------------------------------- routines
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from lazyarr.object_fields import C_CONTIGUOUS, DATA, DTYPE, FLOATS, TYPE_NUMBER
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import ARGS, CAST, LOOP, MOST, NUMPYS, SECOND, STEPS, LoopCalls
 from lazyarr.slots.loop_tables import DOUBLES, ENTRY
-from lazyarr.slots.loops import ARGS, CAST, LOOP, MOST, NUMPYS, SECOND, STEPS, Errors
 from lazyarr.slots.x86 import R15, RAX, RCX, RDI, RDX, RSI, RSP
 
 
-class Mixed(Errors):
+class Mixed(LoopCalls):
     """Writes where "loop" goes on."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:

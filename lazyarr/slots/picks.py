@@ -70,14 +70,18 @@ class Picks(Writer):
         ):  # fmt: skip
             write()
 
+    def _both_real(self, leave: str) -> None:
+        """rsi, rdi: on to a label, unless they are real arrays."""
+        for one in RSI, RDI:
+            self.compare(At(one, TYPE), self.known.real, RAX)
+            self.asm.jump_if("other", leave)
+
     def mask(self) -> None:
         """rdi: a real array.   rsi: a key, of any type.   rax: eight times the bytes of an element, if
         compiled code may move some by that key; else zero.   r10: how many there are."""
         a, k = self.asm, self.known
         a.label("mask")
-        for one in RSI, RDI:
-            self.compare(At(one, TYPE), k.real, RAX)
-            a.jump_if("other", "mask not")
+        self._both_real("mask not")
         a.load(RCX, At(RSI, DTYPE))
         a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
         a.jump_if("other", "mask not")
@@ -152,9 +156,7 @@ class Picks(Writer):
         """As "picked", of rows of two axes."""
         a, k = self.asm, self.known
         a.label("picked rows")
-        for one in RSI, RDI:
-            self.compare(At(one, TYPE), k.real, RAX)
-            a.jump_if("other", "by NumPy")
+        self._both_real("by NumPy")
         a.load(RCX, At(RSI, DTYPE))
         a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
         a.jump_if("other", "at positions")
@@ -192,9 +194,7 @@ class Picks(Writer):
         """As "picked", if the key says where elements of one axis are; what is out of bounds is NumPy's."""
         a, k = self.asm, self.known
         a.label("at positions")
-        for one in RSI, RDI:
-            self.compare(At(one, TYPE), k.real, RAX)
-            a.jump_if("other", "by NumPy")
+        self._both_real("by NumPy")
         a.compare_number(At(RDI, NDIM), 1, wide=False)
         a.jump_if("other", "by NumPy")
         self.if_type_above(RDI, NUMBERS, "by NumPy", RCX)
@@ -229,17 +229,10 @@ class Picks(Writer):
         a.copy(R12, RAX)
         a.test(RAX)
         a.jump_if("equal", "positions none")
-        self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.load(RSI, At(RBX, DTYPE))
+        self.begin_array(At(RBX, DTYPE))
         a.load_int(RDX, At(RBP, NDIM))
         a.load(RCX, At(RBP, DIMS))
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.copy(R14, RAX)
         a.test(RAX)
         a.jump_if("equal", "positions leave")       # no memory
@@ -318,17 +311,10 @@ class Picks(Writer):
             a.load(RAX, At(RBX, DIMS))
             a.load(RAX, At(RAX, 8))
             a.store(ELEMENTS, RAX)                  # its place is behind
-        self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.load(RSI, At(RBX, DTYPE))
+        self.begin_array(At(RBX, DTYPE))
         a.constant(RDX, axes)
         a.place(RCX, COUNTED)
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.test(RAX)
         a.jump_if("equal", f"{label} leave")        # no memory
         a.copy(RCX, R14)
@@ -403,15 +389,10 @@ class Picks(Writer):
         a.compare_number(RCX, NUMBERS)
         a.jump_if("above", "placed not")
         self.call_or("real scalar", "placed not")
-        self.on("Py_IncRef", R15)                   # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.copy(RSI, R15)
-        for register in RDX, RCX, R8, R9:
-            a.zero(register)
-        self.call("PyArray_NewFromDescr")
+        self.begin_array(R15)
+        a.zero(RDX)
+        a.zero(RCX)
+        self.make_array()
         a.test(RAX)
         a.jump_if("equal", "placed failed")
         a.copy(R15, RAX)                            # one element, to which NumPy casts the value

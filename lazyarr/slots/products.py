@@ -22,20 +22,8 @@ from lazyarr.object_fields import (
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.framed import COUNTED, LOOPS
 from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import LOOP, MOST, NUMPYS, OTHER, SCALAR, SECOND, TURNED, WORDS, LoopCalls
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.loops import (
-    FUNCTION,
-    GIVEN,
-    LOOP,
-    MOST,
-    NUMPYS,
-    OTHER,
-    SCALAR,
-    SECOND,
-    TURNED,
-    WORDS,
-    Errors,
-)  # fmt: skip
 from lazyarr.slots.x86 import R9, R10, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 FRAME = WORDS + 128
@@ -47,7 +35,7 @@ OF_FIRST, OF_SECOND = (At(RSP, STEPS + 8 * k) for k in (4, 5))
 """Steps of matmul along the common dimension; three before them are of the outer one."""
 
 
-class Products(Errors):
+class Products(LoopCalls):
     """Writes the bodies, which go on in those of `part_calls` and `calls`, and the routine."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
@@ -193,12 +181,7 @@ class Products(Errors):
             a.store(At(RSP, STEPS + 8 * k), RAX)
         a.place(RAX, SCALAR)
         a.store(At(RSP, ARGS + 16), RAX)
-        a.load(RAX, LOOP)
-        a.load(RCX, At(RAX, GIVEN))
-        for register, at in ((RDI, ARGS), (RSI, COUNTS), (RDX, STEPS)):
-            a.place(register, At(RSP, at))
-        a.load(RAX, At(RAX, FUNCTION))
-        a.call_at(RAX)
+        self.call_loop(given=(ARGS, COUNTS, STEPS))
         self.unless_errors(leave)
         a.place(RDI, SCALAR)
         a.load(RSI, At(R15, DTYPE))

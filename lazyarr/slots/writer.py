@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from lazyarr.object_fields import BASE, DTYPE, FLAGS, OBJECTS, TYPE, TYPE_NUMBER
+from lazyarr.object_fields import BASE, DTYPE, FLAGS, LENGTH, OBJECTS, TYPE, TYPE_NUMBER
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.x86 import R9, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
+from lazyarr.slots.x86 import R8, R9, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Writer:
@@ -69,6 +69,13 @@ class Writer:
     def compare(self, left: int | At, constant: int | str, scratch: int) -> None:
         self.asm.constant(scratch, constant)
         self.asm.compare(left, scratch)
+
+    def add_named(self, count: int, names: int, label: str) -> None:
+        """To a number of arguments those that have names."""
+        self.asm.test(names)
+        self.asm.jump_if("equal", f"{label} unnamed")
+        self.asm.increase(count, At(names, LENGTH))
+        self.asm.label(f"{label} unnamed")
 
     def if_forced(self, to: str, scratch: int = RAX) -> None:
         """On to a label, if nodes are to be made of everything."""
@@ -147,6 +154,23 @@ class Writer:
         a.zero(RCX)
         self.call("PyObject_Vectorcall")
 
+    def begin_array(self, dtype: int | At) -> None:
+        """What makes arrays gets all arguments but the number of axes (rdx) and the lengths (rcx), two on the
+        stack; and a reference to the type, which is in a register that functions keep, or in a place."""
+        a = self.asm
+        self.on("Py_IncRef", dtype)
+        a.zero(RAX)
+        a.store(At(RSP), RAX)
+        a.store(At(RSP, 8), RAX)
+        a.constant(RDI, self.known.real)
+        self.move(RSI, dtype)
+
+    def make_array(self) -> None:
+        """rax: a new real array in C order, or zero."""
+        self.asm.zero(R8)
+        self.asm.zero(R9)
+        self.call("PyArray_NewFromDescr")
+
     def above_limit(self, number: int, to: str, scratch: int, limit: str = "") -> None:
         """On to a label, if a number of elements is more than NumPy's at the call."""
         self.asm.constant(scratch, limit or self.known.limit)
@@ -196,13 +220,18 @@ class Writer:
             a.load(register, place)
         self.call("PyErr_Restore")
 
+    def row_of(self, array: int, dtype: int, leave: str) -> None:
+        """rax: where in a table the row of a real array's type is, which is in a register; on to a label, if
+        it has none.  rcx is lost."""
+        self.if_type_above(array, TYPES - 1, leave, dtype)
+        self.asm.constant(RCX, ENTRY)
+        self.asm.multiply(RAX, RCX)
+
     def numbers_type(self, array: int, leave: str) -> None:
         """r9: a real array's type; on to a label unless that is one of NumPy's numbers, as this machine has
         them.  rax, rcx are lost."""
         a = self.asm
-        self.if_type_above(array, TYPES - 1, leave, R9)
-        a.constant(RCX, ENTRY)
-        a.multiply(RAX, RCX)
+        self.row_of(array, R9, leave)
         a.constant(RCX, word_of("add"))
         a.increase(RAX, RCX)
         a.compare(At(RAX), R9)
