@@ -51,16 +51,7 @@ from lazyarr.slots.loop_calls import (
     LoopCalls,
     N,
 )
-from lazyarr.slots.loop_tables import (
-    ASIDE,
-    DOUBLE,
-    INTEGER,
-    LONE,
-    SINGLE,
-    TABLE,
-    UFUNCS,
-    word_of,
-)  # fmt: skip
+from lazyarr.slots.loop_tables import ASIDE, DOUBLE, INTEGER, LONE, SINGLE, TABLE, UFUNCS, word_of
 from lazyarr.slots.x86 import R8, R9, R10, R11, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 

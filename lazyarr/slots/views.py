@@ -6,18 +6,7 @@ is for `items`, and so for NumPy.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import (
-    DATA,
-    DIMS,
-    DTYPE,
-    FLAGS,
-    ITEMS,
-    LENGTH,
-    NDIM,
-    STRIDES,
-    TYPE,
-    VALUE,
-)  # fmt: skip
+from lazyarr.object_fields import DATA, DIMS, DTYPE, FLAGS, ITEMS, LENGTH, NDIM, STRIDES, TYPE, VALUE
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.elements import NUMBERS
 from lazyarr.slots.known import Known
