@@ -82,7 +82,10 @@ class Folds(Along):
         super().__init__(asm, known)
         for name, ufunc in FOLDS.items():
             self.function(name, ufunc)
-        for write in self.asked, self.divided, self.fold, self.parts, self.result:
+        for write in (
+            self.asked, self.called, self.ends, self.divided, self.fold, self.which, self.parts, self.step,
+            self.shape, self.filled,
+        ):  # fmt: skip
             write()
 
     def function(self, name: str, ufunc: str) -> None:
@@ -98,7 +101,7 @@ class Folds(Along):
 
     def asked(self) -> None:
         """r9: the table.   r10: that of divisions, if the sum is to be divided by the number of elements."""
-        a, given = self.asm, (RDI, RSI, RDX, RCX)
+        a = self.asm
         a.label("fold asked")
         a.test(RDX)
         a.jump_if("equal", "fold by NumPy")
@@ -120,6 +123,10 @@ class Folds(Along):
         a.load(R8, At(RSI, 8))
         a.compare_number(RAX, 2)
         a.jump_if("other", "fold by NumPy")
+
+    def called(self) -> None:
+        """r8: the axis, or axes, or None."""
+        a, given = self.asm, (RDI, RSI, RDX, RCX)
         a.label("fold begins")
         a.test(R10)
         a.jump_if("equal", "fold of any type")
@@ -140,6 +147,10 @@ class Folds(Along):
         self.release(8, *given)
         a.test(RAX)
         a.jump_if("equal", "fold by NumPy")
+
+    def ends(self) -> None:
+        """rax: the result."""
+        a = self.asm
         a.label("fold made")
         a.compare_number(At(RAX, NDIM), 0, wide=False)
         a.jump_if("equal", "fold of all")
@@ -237,6 +248,9 @@ class Folds(Along):
         a.test(RAX)
         a.jump_if("other", "fold parts")
 
+    def which(self) -> None:
+        """r14: an axis, or several, of the rbp that there are: which are folded, in words."""
+        a = self.asm
         a.store(HERE, R14)                          # as if it were a tuple of one
         a.place(RBX, HERE)
         a.constant(R12, 1)
@@ -316,6 +330,11 @@ class Folds(Along):
         a.increase(R11, RSP)
         a.store(At(R11, OTHER), RAX)
         a.add(R13, 1)
+
+    def step(self) -> None:
+        """rax, rcx, rdx: an axis's extent, and the steps of array and result; r10: is it folded?  It is run
+        along, alone or as one with the axis before."""
+        a = self.asm
         a.label("fold step")
         a.compare_number(RAX, 1)
         a.jump_if("other", "fold many")
@@ -354,8 +373,8 @@ class Folds(Along):
         a.count_down(RBP)
         a.jump_if("other", "fold part")
 
-    def result(self) -> None:
-        """The result, filled with what the fold begins with, is the first operand, too."""
+    def shape(self) -> None:
+        """The result, which is the first operand, too."""
         a = self.asm
         a.compare_number(At(RSP, INTO), 0)
         a.jump_if("other", "fold ordered")
@@ -395,6 +414,9 @@ class Folds(Along):
         self.longest("fold", kept=True)
         self.made()
 
+    def filled(self) -> None:
+        """rbx: the result, filled with what the fold begins with."""
+        a = self.asm
         a.load(RDI, At(RBX, DATA))
         a.copy(RDX, RDI)
         a.increase(RDX, STEP)

@@ -28,8 +28,8 @@ class Listed(Framed):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.listed, self.rows, self.filled, self.scan, self.fill, self.is_listed, self.operands,
-            self.of_ufunc, self.function,
+            self.listed, self.new, self.rows, self.filled, self.scan, self.fill, self.is_listed,
+            self.operands, self.of_ufunc, self.made_for_ufunc, self.function,
         ):  # fmt: skip
             write()
 
@@ -57,6 +57,9 @@ class Listed(Framed):
         self.call_or("listed scan", "listed none")
         a.store(At(RSP, LENGTHS), RAX)
 
+    def new(self) -> None:
+        """r9: how many of its parts are floats.   r14: the length of rows.   r15: a new array for them."""
+        a, k = self.asm, self.known
         a.label("listed found")
         a.constant(R12, k.doubles)
         a.increase(R9, DOUBLES)
@@ -277,7 +280,7 @@ class Listed(Framed):
 
     def of_ufunc(self) -> None:
         """As `bodies` has it: rbp: r15 operands, one or two."""
-        a, x, y = self.asm, At(RSP), At(RSP, 8)
+        a, y = self.asm, At(RSP, 8)
         a.label("ufunc perhaps listed")
         a.zero(RAX)
         a.store(y, RAX)                             # whether there is a list
@@ -295,6 +298,10 @@ class Listed(Framed):
         a.label("ufunc looked at")
         a.compare_number(y, 0)
         a.jump_if("equal", "ufunc parts")
+
+    def made_for_ufunc(self) -> None:
+        """The ufunc's function again, with arrays in the place of lists."""
+        a, x, y = self.asm, At(RSP), At(RSP, 8)
         for at, place in ((0, x), (8, y)):
             a.load(RDI, At(RBP, at))
             a.call("is listed")

@@ -105,7 +105,10 @@ class Nests(Along):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.begin, self.axes, self.longest, self.made, self.rows, self.run, self.end:
+        for write in (
+            self.begin, self.axes, self.order, self.along, self.longest, self.made, self.rows, self.run,
+            self.end,
+        ):  # fmt: skip
             write()
 
     def begin(self) -> None:
@@ -195,6 +198,10 @@ class Nests(Along):
         self.small_axis(RBX)
         a.compare_number(RAX, 1)
         a.jump_if("equal", "nest next")
+
+    def order(self) -> None:
+        """rcx, rdx: the steps of both along an axis."""
+        a = self.asm
         for name, step, last in (("first", RCX, LAST), ("other", RDX, LAST_OTHER)):
             a.test(step)
             a.jump_if("negative", "nest not")
@@ -204,6 +211,9 @@ class Nests(Along):
             a.store(last, step)
             a.label(f"nest {name} orderly")
 
+    def along(self) -> None:
+        """That axis, alone or as one with the axis before."""
+        a = self.asm
         a.copy(RBX, RSP)
         a.increase(RBX, R12)
         a.test(R12)
@@ -213,7 +223,7 @@ class Nests(Along):
             a.multiply(RAX, At(RBX, at - 8))
             a.compare(RAX, step)
             a.jump_if("other", "nest new")
-        a.load(RAX, HERE)                           # one with the axis before
+        a.load(RAX, HERE)
         a.multiply(RAX, At(RBX, EXTENTS - 8))
         a.store(At(RBX, EXTENTS - 8), RAX)
         a.jump("nest stepped")
