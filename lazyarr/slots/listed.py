@@ -29,7 +29,7 @@ class Listed(Framed):
         super().__init__(asm, known)
         for write in (
             self.listed, self.new, self.rows, self.filled, self.scan, self.fill, self.is_listed,
-            self.operands, self.of_ufunc, self.made_for_ufunc, self.function,
+            self.operands, self.of_ufunc, self.made_for_ufunc, self.function, self.function_made,
         ):  # fmt: skip
             write()
 
@@ -342,7 +342,6 @@ class Listed(Framed):
     def function(self) -> None:
         """(function, args, count, names): `numpy.array` and the like, of a list, perhaps with a type."""
         a, k = self.asm, self.known
-        given = RDI, RSI, RDX, RCX, R11             # the last is the type, or zero
         a.label("function of values")
         a.keep(RDX, COUNTED)
         a.jump_if("equal", "function")
@@ -353,48 +352,36 @@ class Listed(Framed):
             a.jump_if("equal", "function of list")
         a.jump("function")
         a.label("function of list")
-        a.zero(R11)
+        a.add(RSP, -8)
+        a.call("dtype given")                       # in `fresh`, as the next one
+        a.add(RSP, 8)
+        a.test(RAX)
+        a.jump_if("equal", "function")
+        a.copy(R11, RAX)
         a.zero(R9)                                  # doubles are asked for
-        a.compare_number(RDX, 2)
-        a.jump_if("above", "function")
-        a.jump_if("equal", "function of list typed")
-        a.test(RCX)
+        self.compare(R11, k.none, RAX)
         a.jump_if("equal", "function of list begins")
-        a.compare_number(At(RCX, LENGTH), 1)
-        a.jump_if("other", "function")
-        a.push(*given)
-        a.load(RDI, At(RCX, ITEMS))
-        a.constant(RSI, k.dtype)
-        self.call("PyUnicode_CompareWithASCIIString")
-        a.pop(*reversed(given))
-        a.test_int(RAX)
-        a.jump_if("other", "function")
-        a.zero(R9)
-        a.load(R8, At(RSI))
-        a.jump("function of list named")
-        a.label("function of list typed")
-        a.test(RCX)
-        a.jump_if("other", "function")
-        a.label("function of list named")
-        a.load(R11, At(RSI, 8))
-        for types, to in (
-            ((k.integers, k.word, k.words), "begins"), ((k.floats, k.double, k.doubles), "as doubles"),
-        ):  # fmt: skip
-            for one in types:
-                self.compare(R11, one, RAX)
-                a.jump_if("equal", f"function of list {to}")
-        a.jump("function")
-        a.label("function of list as doubles")
+        a.copy(RAX, R11)
+        self.call_keeping("type of two", RCX)
+        a.test(R8)
+        a.jump_if("equal", "function")
+        self.compare(R8, k.doubles, RAX)
+        a.jump_if("other", "function of list begins")
         a.constant(R9, 1)
+
+    def function_made(self) -> None:
+        """r9: are doubles asked for?   r11: the type, or None."""
+        a, k = self.asm, self.known
+        given = RDI, RSI, RDX, RCX, R11
         a.label("function of list begins")
         a.push(*given)
-        a.copy(RDI, R8)
+        a.load(RDI, At(RSI))
         a.copy(RSI, R9)
         a.call("listed")
         a.pop(*reversed(given))
         a.test(RAX)
         a.jump_if("equal", "function")
-        a.test(R11)
+        self.compare(R11, k.none, R8)
         a.jump_if("equal", "function of list made")
         a.push(*given)                              # is it of that type?
         a.copy(RDI, R11)
