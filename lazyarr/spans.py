@@ -123,8 +123,9 @@ class Spans:
         return bool(self.stayed) and lost > LOSS * self.spent
 
     def compares(self) -> None:
-        """NumPy tries now: it is compared with all that there is, if few spans count."""
-        if len(self.by_nodes) < self.number:
+        """NumPy tries now: it is compared with all that there is, if few spans count.  (Not with one alone:
+        spans that count may be more, if plans took much of their time.)"""
+        if len(self.by_nodes) < self.number and len(self.since) > 1:
             self.by_nodes = self.since[-self.number :]
 
     def numpy_is_clearly_later(self) -> bool:

@@ -19,7 +19,7 @@ from lazyarr.direct import DIRECT, DIRECTLY, EAGER, LAG, LASTING, SETTLING, SPAN
 from lazyarr.habits import MEDIUM
 from lazyarr.pace import Pace
 from lazyarr.slot_words import LIMIT
-from lazyarr.spans import CLEAR, GAIN
+from lazyarr.spans import CLEAR, GAIN, Spans
 from tests.engine import medium
 from tests.engine.medium import EVERY, N, begin, both, results, same
 
@@ -288,6 +288,21 @@ def test_spans_with_much_planning_do_not_count(
     monkeypatch.setattr(direct.Direct, "_was_busy", lambda self: True)
     results(FIRST)
     assert not DIRECT.spans.by_nodes and not DIRECT.spans.since and not DIRECT.on
+
+
+@pytest.mark.parametrize("quiet", [0, 1])
+def test_slow_spans_with_much_planning_are_compared_when_patience_is_over(quiet: int) -> None:
+    """They count then, though nobody knows what they take without plans."""
+    found = Spans(SPAN, SPANS)
+    found.patience = 0
+    found.stays(100, 10.0)
+    found.looks_anew()
+    for k in range(2):
+        assert found.adds(10.0, 0.0, k >= quiet, False)
+    assert found.is_enough()
+    found.compares()
+    found.directly += [1.0, 1.0]
+    assert not found.numpy_is_clearly_later() and found.numpy_is_sooner()
 
 
 def test_short_spans_do_not_end_what_was_sooner_before(clock: dict[Any, float]) -> None:
