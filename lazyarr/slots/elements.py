@@ -139,6 +139,8 @@ class Elements(Framed):
         a.leave()
 
         self._typed(value, second)
+        self._whole(value)
+        self._floating(value, second)
 
     def _typed(self, value: At, second: At) -> None:
         """rsi: any other type.   rcx: that of a value.   A number is as long as its type says."""
@@ -176,6 +178,9 @@ class Elements(Framed):
         a.jump_if("equal", "set_item two")
         a.jump("set_item other")
 
+    def _whole(self, value: At) -> None:
+        """An integer; where it is one of another type, it has to be within that."""
+        a, k = self.asm, self.known
         a.label("set_item word")
         a.load(RAX, At(R12, VALUE))
         a.jump("set_item whole")
@@ -205,6 +210,9 @@ class Elements(Framed):
         a.to_double(value)
         a.jump("set_item as float")
 
+    def _floating(self, value: At, second: At) -> None:
+        """A double, as a number of single precision, or a complex one."""
+        a = self.asm
         a.label("set_item float")
         a.load(RAX, At(R12, VALUE))
         a.store(value, RAX)

@@ -65,8 +65,8 @@ class Picks(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.mask, self.picked, self.rows, self.at_positions, self.packed, self.placed, self.scalar,
-            self.arrays, self.waits,
+            self.mask, self.picked, self.rows, self.at_positions, self.moved, self.packed, self.placed,
+            self.number, self.one, self.scalar, self.arrays, self.waits,
         ):  # fmt: skip
             write()
 
@@ -220,7 +220,10 @@ class Picks(Writer):
                 a.jump_if("equal", "positions ready")
             a.jump("by NumPy")
 
-        a.label("positions ready")                  # rax: which loop
+    def moved(self) -> None:
+        """rax: by which loop elements are moved to a new array."""
+        a = self.asm
+        a.label("positions ready")
         self.reserve(LOCAL, *KEPT)
         for kept, given in (RBX, RDI), (RBP, RSI), (R15, RAX):
             a.copy(kept, given)
@@ -375,6 +378,9 @@ class Picks(Writer):
         self.compare(RAX, k.real, R9)
         a.jump_if("equal", "placed array")
 
+    def number(self) -> None:
+        """rax: the type of the value, a scalar."""
+        a, k = self.asm, self.known
         self.reserve(LOCAL, *KEPT)
         self._keep()
         a.load(R15, At(RBX, DTYPE))
@@ -428,7 +434,10 @@ class Picks(Writer):
         self.release(LOCAL, *KEPT)
         a.leave()
 
-        a.label("placed one")                       # rsi: where the value is
+    def one(self) -> None:
+        """rsi: where the value is."""
+        a = self.asm
+        a.label("placed one")
         a.push(RSI)
         a.copy(RDI, RBP)
         self.call("PyArray_CountNonzero")

@@ -44,7 +44,7 @@ class SpareViews(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.ends, self.made, self.flags:
+        for write in self.ends, self.made, self.based, self.flags:
             write()
 
     def ends(self) -> None:
@@ -127,10 +127,15 @@ class SpareViews(Writer):
         a.zero(RAX)
         a.leave()
 
-        a.label("view flagged")                     # r8: flags.   r9: the type
+    def based(self) -> None:
+        """rax: the new view, of the array in rdi.   r8: its flags.   r9: its type.
+
+        It refers to what owns memory, or is no array."""
+        a = self.asm
+        a.label("view flagged")
         a.store(At(RAX, FLAGS), R8)
         a.copy(R10, RDI)
-        a.label("view base")                        # of what owns memory, or is no array
+        a.label("view base")
         a.load_int(RCX, At(R10, FLAGS))
         a.keep(RCX, OWNS)
         a.jump_if("other", "view based")
