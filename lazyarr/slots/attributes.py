@@ -74,7 +74,7 @@ class Attributes(Writer):
 
     def square(self) -> None:
         """The same of two axes, by what views have left (`spare_views`); rcx: the geometry."""
-        a, k, kept, record = self.asm, self.known, (RBX, R12, R13), At(RSP, 32)
+        a, kept, record = self.asm, (RBX, R12, R13), At(RSP, 32)
         a.label("turned square")
         self.reserve(48, *kept)
         a.store(record, RSI)
@@ -99,15 +99,7 @@ class Attributes(Writer):
         a.pop(*reversed(kept))
         a.jump("turned by NumPy")
         a.label("square made")
-        a.load(R12, At(RBX, k.storage))
-        self.compare(R12, k.none, RAX)
-        a.jump_if("equal", "square plain")
-        self.on("Py_IncRef", R12)
-        self.wrap_managed(R12)
-        a.jump("turned leave")
-        a.label("square plain")
-        self.wrap_view()
-        a.copy(R13, RAX)
+        self.wrap_either("turned")
         a.jump("turned leave")
 
     def view(self) -> None:

@@ -169,7 +169,7 @@ class Reshaping(Writer):
             a.label(f"reshape same {own}")
 
     def ends(self) -> None:
-        a, k = self.asm, self.known
+        a = self.asm
         a.label("reshape view")
         a.copy(RDI, R14)
         a.copy(RSI, R13)
@@ -178,16 +178,7 @@ class Reshaping(Writer):
         a.load(R8, At(R14, DATA))
         self.call_or("view made", "reshape not")
         a.copy(R13, RAX)
-        a.load(R12, At(RBX, k.storage))
-        self.compare(R12, k.none, RAX)
-        a.jump_if("equal", "reshape plain")
-        self.on("Py_IncRef", R12)
-        self.wrap_managed(R12)
-        a.jump("reshape leave")
-        a.label("reshape plain")
-        self.count()
-        self.wrap_view()
-        a.copy(R13, RAX)
+        self.wrap_either("reshape", counts=True)
         a.label("reshape leave")
         a.copy(RAX, R13)
         self.release(LOCAL, *KEPT)

@@ -12,7 +12,7 @@ from lazyarr.object_fields import BASE, DTYPE, FLAGS, LENGTH, OBJECTS, TYPE, TYP
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.x86 import R8, R9, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
+from lazyarr.slots.x86 import R8, R9, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Writer:
@@ -144,6 +144,22 @@ class Writer:
         a.constant(storage, self.known.none)        # which was there
         a.label(label)
         self.on("Py_DecRef", storage)
+
+    def wrap_either(self, body: str, counts: bool = False) -> None:
+        """The same of any array, in r13; r12 is lost.  It goes on at the leave of the body, or ends with what
+        is plain, whose view it may count."""
+        a, k = self.asm, self.known
+        a.load(R12, At(RBX, k.storage))
+        self.compare(R12, k.none, RAX)
+        a.jump_if("equal", f"{body} plain")
+        self.on("Py_IncRef", R12)
+        self.wrap_managed(R12)
+        a.jump(f"{body} leave")
+        a.label(f"{body} plain")
+        if counts:
+            self.count()
+        self.wrap_view()
+        a.copy(R13, RAX)
 
     def manage(self, result: At) -> None:
         """rax: ours, for a real array that is large: plain ones are small (`arrays.wrap`)."""
