@@ -218,7 +218,7 @@ class Folds(Along):
         """rsi: an array.   r8: an axis, several, or None.   r9: the table.   rax: the result, or zero; r8:
         how many elements are in each of it.
 
-        The frame is the one of `nests` in that of `loops`, which end it."""
+        The frame is the one of `nests` in that of `loops` (`loop_calls`), which end it."""
         a = self.asm
         a.label("fold")
         self.reserve(WORDS, R15)

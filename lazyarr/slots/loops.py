@@ -2,14 +2,15 @@
 
 In:  operands of which one is a plain array that lies in one run, the other a plain array of the same type and
 shape, or a scalar that is one of that type, or windows on parts; a table of loops (`loop_tables`).
-Out: what NumPy gives for them, from the loop that it would choose; all else goes on to the whole of NumPy.
+Out: what NumPy gives for them, from the loop that it would choose; what has to be broadcast or cast goes on
+to `nests` and `mixed`, all else to the whole of NumPy.
 What NumPy does around a loop takes ten times as long as the loop on a hundred elements.  What that settles is
 settled here by looks at fields: nothing is cast, nothing broadcast but a scalar, the result lies in C order.
 Only loops are called of which each element has the same bits whatever its neighbours and strides.
 
 A loop reports errors by the CPU's status.  Where it leaves some, what was computed is thrown away, and NumPy
-does it again, with its warnings.  So operators in place compute aside; they
-may then read what they write, too, as in NumPy.
+does it again, with its warnings.  So operators in place compute aside; they may then read what they write,
+too, as in NumPy.
 Always holds: no Python runs before the result is made, and nobody else gets a turn.
 """
 

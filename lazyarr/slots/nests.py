@@ -30,8 +30,9 @@ OWN = 64
 find out how to run."""
 
 SHAPE, EXTENTS, FIRST, OTHER, INTO, LEFT = (WORDS + 8 * AXES * k for k in range(6))
-"""On the stack, above what `loops` has there: the result's shape, and of each axis that is run along, the
-innermost first, its extent, the steps of the two operands and the result, and how far it is still to go."""
+"""On the stack, above what `loop_calls` has there: the result's shape, and of each axis that is run along,
+the innermost first, its extent, the steps of the two operands and the result, and how far it is still to
+go."""
 STRIDES_OF = FIRST, OTHER, INTO
 LAST, LAST_OTHER, HERE, STEP, DIMENSIONS, RUN, _ = (At(RSP, LEFT + 8 * (AXES + k)) for k in range(7))
 """The last step of either operand that is not zero; an axis's extent; the result's next step; its axes; the

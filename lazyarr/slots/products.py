@@ -27,7 +27,7 @@ from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
 from lazyarr.slots.x86 import R9, R10, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 FRAME = WORDS + 128
-"""Bytes on the stack: those of `loops`, and more dimensions and steps."""
+"""Bytes on the stack: those of `loop_calls`, and more dimensions and steps."""
 ARGS, COUNTS, STEPS = WORDS, WORDS + 24, WORDS + 56
 FEWEST = TURNED
 OUTER, ROWS, COMMON, COLUMNS = (At(RSP, COUNTS + 8 * k) for k in range(4))
