@@ -156,8 +156,8 @@ def _asked(x: numpy.ndarray, flat: numpy.ndarray | None) -> numpy.ndarray:
 
 
 def _divide(flat: numpy.ndarray, shape: tuple[int, ...], found: numpy.ndarray) -> None:
-    """Positions along each axis, from those in C order: rows of `found`, all the memory that two axes
-    take."""
+    """Positions along each axis, from those in C order: rows of `found`.  (Two axes take no other
+    memory.)"""
     last = len(shape) - 1
     if not last:
         found[0] = flat
