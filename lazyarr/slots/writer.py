@@ -253,6 +253,12 @@ class Writer:
         a.compare(At(RAX), R9)
         a.jump_if("other", leave)
 
+    def both_real(self, leave: str) -> None:
+        """rsi, rdi: on to a label, unless they are real arrays."""
+        for one in RSI, RDI:
+            self.compare(At(one, TYPE), self.known.real, RAX)
+            self.asm.jump_if("other", leave)
+
     def count(self) -> None:
         self.asm.constant(RAX, self.known.answered)
         self.asm.count(At(RAX))

@@ -34,6 +34,8 @@ from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
 from lazyarr.slots.picks import Picks
+from lazyarr.slots.placing import Placing
+from lazyarr.slots.positions import Positions
 from lazyarr.slots.products import Products
 from lazyarr.slots.reshaping import Reshaping
 from lazyarr.slots.routines import Routines
@@ -50,8 +52,8 @@ from lazyarr.slots.x86 import R9, R10, R11
 
 WRITERS = (
     Routines, Sizes, Parts, Loops, Mixed, Nests, ShortRows, Folds, Products, Bodies, Elided, PartOperators,
-    Elements, Views, Items, Picks, PartWrites, Listed, Gathers, Calls, Asked, Containers, PartCalls, Changes,
-    Shapes, Firsts, Attributes, Endings, Spares, SpareViews, Reshaping, Fresh,
+    Elements, Views, Items, Picks, Positions, Placing, PartWrites, Listed, Gathers, Calls, Asked, Containers,
+    PartCalls, Changes, Shapes, Firsts, Attributes, Endings, Spares, SpareViews, Reshaping, Fresh,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"
