@@ -21,7 +21,7 @@ from lazyarr.dtypes import char_of
 from lazyarr.elementwise import FOLD, SCALARS
 from lazyarr.error_state import loud
 from lazyarr.expr import Expr, Opaque, Read, map_of
-from lazyarr.fallback import fallback, through
+from lazyarr.fallback import counted, fallback, through
 from lazyarr.geometry import LEGACY_AXES, PROBED, fresh, like, probe
 from lazyarr.habits import MEDIUM
 from lazyarr.late import Late, late
@@ -140,7 +140,10 @@ def arange(*args: Any, dtype: Any = None) -> ndarray | None:
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:3], 1)[:3]
     if not step or not (abs(start) <= MOST and abs(stop) <= MOST and abs(step) <= MOST):
         return None
-    n = math.ceil((stop - start) / step)
+    steps = (stop - start) / step
+    if not math.isfinite(steps):                # (of a step next to zero)
+        return None
+    n = math.ceil(steps)
     if not is_large(n, FOLD):
         return None
     first = numpy.arange(start, start + 2 * step + 0 * stop, step, dtype)      # of the same types
@@ -204,7 +207,13 @@ def arange_function(fn: Any) -> Any:
             result = arange(*args, dtype=kwargs.get("dtype"))
             if result is not None:
                 return result
-        return through(fn, args, kwargs)
+        if kwargs or not NUMBERS.issuperset(map(type, args)):
+            return through(fn, args, kwargs)
+        for hear in WAITING:
+            hear()
+        made = fn(*args)
+        counted(made)
+        return wrap(made)
 
     return call
 

@@ -6,6 +6,7 @@ through it and reads of the array keep program order.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy
@@ -16,6 +17,7 @@ from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import lend, through
 from lazyarr.geometry import reshaped, same
 from lazyarr.indexing import keeps, kept
+from lazyarr.slot_words import WAITING
 from lazyarr.type_names import named_as
 
 
@@ -29,14 +31,14 @@ class FlatIter:
 
     def __init__(self, array: ndarray) -> None:
         self._array = array
-        self._made: Any = export(array).flat if array.storage is None else None
+        self._made: Any = None
         _check = array.geo.flat                 # NumPy refuses where there are too many axes
 
     @property
     def _flat(self) -> Any:
         """NumPy's iterator: made when it is asked for something that a view cannot do."""
         if self._made is None:
-            COUNT.numpy_fallbacks += 1
+            COUNT.numpy_fallbacks += self._array.storage is not None
             self._made = export(self._array).flat
         return self._made
 
@@ -68,29 +70,53 @@ class FlatIter:
         return len(self._flat)
 
     def __getitem__(self, key: Any) -> Any:
-        array, size = self._array, self._array.geo.size
-        if self._made is None and key.__class__ is int and array.geo.ndim == 1 and -size <= key < size:
-            return array[key]                   # (of other indices NumPy has other words)
+        if key.__class__ is int:
+            array = self._array
+            if self._made is not None or array.storage is None:
+                found = (self._made or array.geo.flat)[key]
+                return wrap(found) if found.__class__ is numpy.ndarray else found
+            if -array.geo.size <= key < array.geo.size:
+                return array[_place(key, array.geo.shape)]      # (of other indices NumPy has other words)
         return wrap(self._flat[lend(key, {})])
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if self._made is None and key.__class__ is slice and self._array.storage is not None:
-            line = reshaped(self._array.geo, (-1,))
-            if line is not None and line.flags.writeable and self._fills(value, line[key]):
-                part(self._array, line)[key] = value
-                return
+        if key.__class__ in (int, slice) and self._writes(key, value):
+            return
         if keeps(self._array.geo.dtype, 1, key):
             self._flat[key] = kept(value)
         else:
             flat = self._flat
             through(flat.__setitem__, (lend(key, {}), value), {}, held=(flat.base,))
 
+    def _writes(self, key: int | slice, value: Any) -> bool:
+        """Write without an iterator of NumPy's for it, if that means the same; did it?"""
+        array = self._array
+        if self._made is not None or array.storage is None:
+            if value.__class__ not in SCALARS:
+                return False
+            for hear in WAITING:
+                hear()
+            (self._made or array.geo.flat)[key] = value
+            return True
+        if not array.geo.flags.writeable:
+            return False
+        if key.__class__ is int:
+            if not -array.geo.size <= key < array.geo.size or not _is_as_it_is(value, array.geo.dtype):
+                return False
+            array[_place(key, array.geo.shape)] = value
+            return True
+        line = reshaped(array.geo, (-1,))
+        if line is None or not self._fills(value, line[key]):
+            return False
+        part(array, line)[key] = value
+        return True
+
     def _fills(self, value: Any, line: numpy.ndarray) -> bool:
         """Does assigning to a flat iterator mean the same as to a line?
 
         It repeats a shorter value, and goes one by one: so it may read what it has written."""
         if value.__class__ is not ndarray:
-            return value.__class__ in SCALARS
+            return _is_as_it_is(value, line.dtype)
         if value.geo.shape != line.shape or value.geo.dtype != line.dtype:
             return False
         if value.storage is not self._array.storage or same(value.geo, line):
@@ -101,6 +127,35 @@ class FlatIter:
         del self._flat[key]
 
     __hash__ = None
+
+
+def _place(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The indices of an element, in C order."""
+    index %= math.prod(shape)
+    found = []
+    for length in reversed(shape):
+        index, place = divmod(index, length)
+        found.append(place)
+    return tuple(reversed(found))
+
+
+NUMBERS = {"b": "bfc", "i": "fc", "u": "fc", "f": "fc", "c": "c"}
+"""Kind of scalars -> kinds of arrays, of whatever size, that take any of them without an error."""
+SMALL, LARGE = 128, 1 << 53
+"""Python's integers up to there fit into all numbers; those up to here, into all that are no integers."""
+
+
+def _is_as_it_is(value: Any, dtype: numpy.dtype) -> bool:
+    """Is it a scalar that arrays of that type take without an error?  (NumPy's iterator has other words for
+    errors than its arrays have, and casts where these refuse.)"""
+    if value.__class__ not in SCALARS or dtype.char in "gG":
+        return False
+    kind = dtype.kind
+    if value.__class__ is int and 0 <= value < SMALL:
+        return kind in "biufc"
+    if value.__class__ is int and not -LARGE < value < LARGE:
+        return False
+    return kind == "b" or kind in NUMBERS[numpy.dtype(value.__class__).kind]
 
 
 def _comparison(name: str) -> Any:

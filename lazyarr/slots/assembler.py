@@ -176,6 +176,10 @@ class Assembler:
         self.code += b"\xf2\x48\x0f\x2a\xc0\xf2"
         self._with(b"\x0f\x11", 0, at, wide=False)
 
+    def to_integer(self) -> None:
+        """xmm0, a double, cut off, to rax; the least integer, if it is none that fits."""
+        self.code += b"\xf2\x48\x0f\x2c\xc0"
+
     def to_single(self, at: At) -> None:
         """A double in memory, rounded to single precision; xmm0 is lost."""
         self.code += b"\xf2"

@@ -1,6 +1,9 @@
 """Attributes of arrays, in machine code.
 
-In:  an array, and a record (`calls`): the attribute's name, and the Python property.   Out: its value.
+In:  an array, and a record.   Out: the attribute's value.
+The record has, where calls have FIRST and READ (`calls`), a function and a word that goes with it, by which
+NumPy answers for arrays of its own class without a look at that (PyGetSetDef); the name of the attribute
+and the Python property, for others, are where calls have theirs.
 Shapes and types every array's geometry knows, and turned ones; other views are NumPy's of plain arrays; else
 the property answers.
 """
@@ -9,10 +12,13 @@ from __future__ import annotations
 
 from lazyarr.object_fields import COMPLEX, DATA, DIMS, DTYPE, NDIM, STRIDES, TYPE, TYPE_NUMBER
 from lazyarr.slots.assembler import Assembler, At
-from lazyarr.slots.calls import PYTHONS
+from lazyarr.slots.calls import FIRST, NUMPYS, PYTHONS, READ
 from lazyarr.slots.known import Known
 from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
+
+GETTER, WORD = FIRST.offset, READ.offset
+NAME, PROPERTY = NUMPYS.offset, PYTHONS.offset
 
 
 class Attributes(Writer):
@@ -34,12 +40,19 @@ class Attributes(Writer):
         a.test(RAX)
         a.jump_if("equal", "attribute by Python")
         a.copy(RDI, RAX)
-        a.load(RSI, At(R10))
+        a.label("attribute of geometry")            # rdi: a real array.   r10: the record
+        self.compare(At(RDI, TYPE), k.real, RAX)
+        a.jump_if("other", "attribute by name")
+        a.load(RSI, At(R10, WORD))
+        a.load(RAX, At(R10, GETTER))
+        a.jump_to(RAX)
+        a.label("attribute by name")
+        a.load(RSI, At(R10, NAME))
         a.constant(RAX, "PyObject_GetAttr")
         a.jump_to(RAX)
         a.label("attribute by Python")
         a.copy(RSI, RDI)
-        a.load(RDI, At(R10, PYTHONS.offset))
+        a.load(RDI, At(R10, PROPERTY))
         a.zero(RDX)
         a.constant(RAX, "property get")
         a.jump_to(RAX)
@@ -162,16 +175,16 @@ class Attributes(Writer):
         a.jump("view")
 
     def _of_geometry(self) -> None:
-        """rdi, rsi: an array, a record.   rbx: the array; r12: its geometry; r13: what that has by the name,
-        or zero."""
+        """rdi, rsi: an array, a record.   rbx: the array; r12: its geometry; r13: the attribute of that, or
+        zero."""
         a = self.asm
         a.copy(RBX, RDI)
         a.load(R12, At(RBX, self.known.geo))
-        a.load(R13, At(RSI))
+        a.copy(R13, RSI)
         self.on("Py_IncRef", R12)
         a.copy(RDI, R12)
-        a.copy(RSI, R13)
-        self.call("PyObject_GetAttr")
+        a.copy(R10, R13)
+        a.call("attribute of geometry")
         a.copy(R13, RAX)
         self.on("Py_DecRef", R12)
 
@@ -182,6 +195,6 @@ class Attributes(Writer):
         a.copy(RAX, RDX)
         a.copy(RDX, RSI)
         a.copy(RSI, RDI)
-        a.load(RDI, At(RAX, PYTHONS.offset))
+        a.load(RDI, At(RAX, PROPERTY))
         a.constant(RAX, "property set")
         a.jump_to(RAX)

@@ -105,6 +105,6 @@ def attributes(at: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
     for body, names in ATTRIBUTES.items():
         for name in names.split():
             of_numpy = _Attribute.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
-            about = record(sys.intern(name), vars(ndarray)[name])
+            about = record(sys.intern(name), vars(ndarray)[name], of_numpy.get, of_numpy.closure or 0)
             made = _Attribute(of_numpy.name, at[body], at["setter"], of_numpy.doc, about)
             yield name, _made("PyDescr_NewGetSet", made, THEIRS[name].__qualname__)

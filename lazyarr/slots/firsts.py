@@ -6,7 +6,9 @@ where Python must look.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BOOLS, DTYPE, ITEMS, LENGTH, LIST_ITEMS, NDIM, TYPE, TYPE_NUMBER
+import struct
+
+from lazyarr.object_fields import BOOLS, DTYPE, ITEMS, LENGTH, LIST_ITEMS, NDIM, TYPE, TYPE_NUMBER, VALUE
 from lazyarr.slot_words import LEAST, LEAST_TRUTHS
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import GIVEN, LEFT, MOST, OWNED
@@ -20,6 +22,11 @@ DEEP = 16
 FARTHEST = 1 << 62
 """More elements than there can be; twice as many fit a word."""
 
+ONE = int.from_bytes(struct.pack("<d", 1.0), "little")
+"""As a double."""
+DOUBLES, SUBTRACTED, DIVIDED = b"\xf2", 0x5C, 0x5E
+"""Instructions on doubles: their prefix, and two of them."""
+
 
 class Firsts(Writer):
     """Writes the routines."""
@@ -27,8 +34,8 @@ class Firsts(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.of_nothing, self.of_shape, self.of_square, self.of_numbers, self.of_samples, self.of_values,
-            self.of_arrays, self.of_labels, self.of_product, self.of_choices, self.of_places,
+            self.of_nothing, self.of_shape, self.of_square, self.of_numbers, self.of_steps, self.of_samples,
+            self.of_values, self.of_arrays, self.of_labels, self.of_product, self.of_choices, self.of_places,
         ):  # fmt: skip
             write()
 
@@ -232,12 +239,12 @@ class Firsts(Writer):
         a.leave()
 
     def of_numbers(self) -> None:
-        """The same of a range's whole numbers, one to three of them: there are no more elements than it is
-        from zero to its ends."""
+        """The same of a range's numbers, one to three of them: of whole ones there are no more elements than
+        it is from zero to its ends, of others about as many as steps."""
         a = self.asm
         a.label("of numbers")
         a.test(R13)
-        a.jump_if("equal", "of shape")
+        a.jump_if("equal", "of numbers one")
         a.test(R14)
         a.jump_if("other", "of nothing")
         a.compare_number(R13, 2)
@@ -249,16 +256,14 @@ class Firsts(Writer):
         a.load(RDI, At(R12))
         a.call("of numbers far")
         a.increase(R13, RAX)
-        self.above_limit(R13, "of numbers not", RCX)
+        self.above_limit(R13, "of numbers steps", RCX)
         a.compare_number(GIVEN, 2)
         a.jump_if("other", "of numbers so")
         a.load(RAX, At(R12, 8))                     # a step: of at least one, or NumPy refuses it
         a.load(RAX, At(RAX, TYPE))
         a.call("index type")
         a.test(RAX)
-        a.jump_if("other", "of numbers so")
-        a.label("of numbers not")
-        a.zero(RBX)
+        a.jump_if("equal", "of numbers steps")
         a.label("of numbers so")
         a.copy(RAX, RBX)
         a.pop(R15, R13, RBX)
@@ -286,6 +291,78 @@ class Firsts(Writer):
         a.label("of numbers farthest")
         a.constant(RAX, FARTHEST)
         a.leave()
+
+    def of_steps(self) -> None:
+        """The same, where some of the numbers are floats."""
+        a, stack = self.asm, 32
+        start, stop, step = (At(RSP, 8 * k) for k in range(3))
+        a.label("of numbers one")
+        a.load(RAX, At(RDI, TYPE))
+        a.call("index type")
+        a.test(RAX)
+        a.jump_if("other", "of shape")
+        a.test(R14)
+        a.jump_if("other", "of nothing")
+        a.push(RBX, R13, R15)
+        a.copy(RBX, RDI)
+        a.label("of numbers steps")                 # rbx: the first.   The registers above are on the stack
+        a.add(RSP, -stack)
+        a.zero(RAX)
+        a.store(start, RAX)
+        a.constant(RAX, ONE)
+        a.store(step, RAX)
+        a.load(R13, GIVEN)
+        a.copy(RDI, RBX)
+        a.place(R15, stop)                          # it is the end if there is no other
+        a.test(R13)
+        a.jump_if("equal", "of numbers to double")
+        a.copy(R15, RSP)
+        a.label("of numbers to double")
+        a.load(RAX, At(RDI, TYPE))
+        for floats in self.known.floats, self.known.double:
+            self.compare(RAX, floats, RCX)
+            a.jump_if("equal", "of numbers double")
+        a.call("index type")
+        a.test(RAX)
+        a.jump_if("equal", "of numbers not")
+        a.zero(RSI)
+        self.call("PyNumber_AsSsize_t")
+        a.to_double(At(R15))
+        a.test(RAX)
+        a.jump_if("negative", "of numbers no number")
+        a.jump("of numbers next")
+        a.label("of numbers no number")             # perhaps: then this is -1, and NumPy has the words
+        self.call("PyErr_Clear")
+        a.jump("of numbers next")
+        a.label("of numbers double")
+        a.load(RAX, At(RDI, VALUE))
+        a.store(At(R15), RAX)
+        a.label("of numbers next")
+        a.add(R15, 8)
+        a.test(R13)
+        a.jump_if("equal", "of numbers all")
+        a.count_down(R13)
+        a.load(RAX, GIVEN)
+        a.decrease(RAX, R13)
+        a.times_word(RAX)
+        a.increase(RAX, R12)
+        a.load(RDI, At(RAX, -8))
+        a.jump("of numbers to double")
+        a.label("of numbers all")
+        a.load_vector(DOUBLES, 0, stop)
+        for at, does in ((start, SUBTRACTED), (step, DIVIDED)):
+            a.load_vector(DOUBLES, 1, at)
+            a.vector(does, DOUBLES, 0, 1)
+        a.to_integer()
+        a.test(RAX)
+        a.jump_if("negative", "of numbers not")     # what is no number, or does not fit, is the least
+        self.above_limit(RAX, "of numbers not", RCX)
+        a.add(RSP, stack)
+        a.jump("of numbers so")
+        a.label("of numbers not")
+        a.add(RSP, stack)
+        a.zero(RBX)
+        a.jump("of numbers so")
 
     def of_samples(self) -> None:
         """As `argument`, where the third one is a small number, or not given."""

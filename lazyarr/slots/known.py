@@ -35,6 +35,8 @@ class Known(NamedTuple):
     """The bytes of its words."""
     scalars: str
     """A list of types, ended by a zero: of scalars."""
+    operands: str
+    """The same, and of strings and times."""
     indices: str
     """The same, of indices that make views."""
     complexes: str

@@ -188,7 +188,7 @@ class Routines(Writer):
         a.copy(RAX, RDI)
         a.leave()
         a.label("unwrap scalar")
-        self.found_in(k.scalars, "unwrap")
+        self.found_in(k.operands, "unwrap")
         a.copy(RAX, RDI)
         a.leave()
 

@@ -14,6 +14,8 @@ from lazyarr.values import Buffer
 
 INERT = {type(None), type(...), str, type, slice, *map(type, ELEMENTS.values())}
 """Types of arguments that hold no arrays, besides scalars."""
+OTHERS = str, bytes, numpy.str_, numpy.bytes_, numpy.datetime64, numpy.timedelta64
+"""Types of operands that are neither arrays nor numbers."""
 
 
 ROW = 44
@@ -139,6 +141,7 @@ QUICK = {
         polyadd polysub polymul polyder polyint roots poly matrix_transpose cumulative_sum cumulative_prod
         linalg.diagonal linalg.trace linalg.vector_norm linalg.matrix_norm linalg.cross linalg.vecdot
         linalg.svdvals linalg.matrix_transpose
+        may_share_memory shares_memory can_cast
     """,
     "of product": "outer kron linalg.outer",
     "of choices": "where",
@@ -167,7 +170,7 @@ DRAWS = """
     rand randn random random_sample ranf sample standard_normal standard_exponential standard_cauchy
     uniform normal randint choice permutation exponential poisson binomial gamma standard_gamma beta
     lognormal laplace logistic gumbel weibull rayleigh triangular geometric standard_t chisquare vonmises
-    multinomial multivariate_normal dirichlet seed
+    multinomial multivariate_normal dirichlet seed shuffle
 """
 """The same of the functions that are methods of one `RandomState`, which draws at the call."""
 ALONE = """

@@ -603,7 +603,9 @@ def test_collections_may_change_the_operands() -> None:
                 if made is not None:
                     node = (x if made is True else made).storage.value
                     assert all(shape == whole for shape in shapes(node)), (how, at)
-    assert {("make", False), ("make", True)} <= answers
+    assert ("make", False) in answers
+    # (Later ones run the collector between instructions only.)
+    assert ("make", True) in answers or sys.version_info >= (3, 12)
 
 
 @pytest.mark.parametrize("keeps", [0, 3])

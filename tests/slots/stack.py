@@ -225,7 +225,7 @@ EFFECTS: dict[str, Callable[..., State]] = {
     "call": _called, "call_at": _called, "constant": _changed, "address": _changed, "load_int": _changed,
     "load_signed_int": _changed,
     "zero": _changed, "increase": _changed, "keep": _changed, "whole_words": _changed, "multiply": _changed,
-    "count_down": _changed, "x87_status": _to_rax, "divide": _divided,
+    "count_down": _changed, "x87_status": _to_rax, "to_integer": _to_rax, "divide": _divided,
     "label": _looked_at, "jump_if": _looked_at,
     "compare": _looked_at, "compare_number": _looked_at, "test": _looked_at, "test_int": _looked_at,
     "clear_status": _looked_at,

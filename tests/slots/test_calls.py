@@ -115,8 +115,13 @@ def test_functions(name: str) -> None:
 
 @pytest.mark.parametrize(
     "numbers",
-    [(9, -1, -1), (-3, 4), (0, 10, 3), (numpy.int64(6), -1, -2), (5, 5), (-5, -9), (2, numpy.uint8(9))],
-)
+    [
+        (9, -1, -1), (-3, 4), (0, 10, 3), (numpy.int64(6), -1, -2), (5, 5), (-5, -9), (2, numpy.uint8(9)),
+        (0, 1, 0.1), (5.0,), (numpy.float64(2.5),), (0.5, 3), (1.0, numpy.float64(4), 0.5), (3, -1, -0.25),
+        (1e300, 1.5e300, 1e299), (10**6, 10**6 + 1, 0.125), (-0.0, numpy.int8(2)),
+        (0, 5e-324, 5e-324),
+    ],
+)  # fmt: skip
 def test_ranges(numbers: tuple[Any, ...]) -> None:
     found, calls = python_calls(np.arange, *numbers)
     assert calls == 0 and same(found, numpy.arange(*numbers))
@@ -125,9 +130,27 @@ def test_ranges(numbers: tuple[Any, ...]) -> None:
 def test_ranges_of_other_numbers() -> None:
     for numbers in (
         (0, 2**62, 2**61), (2**70, 2**70 + 3), (-(2**63), 2**63, 2**62), (0.5, 3), (0, 1, 0.25), (True, 4),
-        (-(10**6), 10**6), (2 * 10**6, 0, -3),
+        (-(10**6), 10**6), (2 * 10**6, 0, -3), (5.0, 1), (-4.0,), (0, 3e5, 1.0), (2**60, 2**60 + 9, 2.0),
+        (numpy.float32(0.5), 3), (0, numpy.longdouble(1), 0.25), (1e18, 1e18 + 512, 64), (0.0, None, 2),
     ):  # fmt: skip
         assert same(np.arange(*numbers), numpy.arange(*numbers))
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (0, 1, 0.0), (0.0, float("nan")), (float("inf"),), (0, float("inf"), 1.0), (0, 1, float("nan")),
+        (1.0, [2]), (slice(3), 2.0), (1.0, ...), (None, 1.0), (0.0, 1e30), (0.0, 10**400), (10**400, 1.0),
+        (1.0, 2.0, 0.5, "i8", 3, 4),
+        (0.0, 1.0, 1e-320), (-1e308, 1e308, 1.0),
+    ],
+)  # fmt: skip
+def test_ranges_that_are_none(numbers: tuple[Any, ...]) -> None:
+    with pytest.raises(Exception) as theirs:
+        numpy.arange(*numbers)
+    with pytest.raises(theirs.type) as ours:
+        np.arange(*numbers)
+    assert str(ours.value) == str(theirs.value)
 
 
 TAKING = {"finished", "_are_plain", "_small", "plain", "part", "__missing__"}

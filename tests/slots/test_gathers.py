@@ -188,7 +188,9 @@ def test_another_array_while_the_key_is_made(is_large: bool) -> None:
     key, ran, kept = ([0, 1, 2], [0, 1, 2]), list[bool](), list[Any]()
     for _ in range(8):
         x, real = both() if is_large else (np.array(VALUES), VALUES.copy())
-        expected = numpy.resize(real, (30, 30))[key]
+        expected = [numpy.resize(real, (30, 30))[key]]
+        if sys.version_info >= (3, 12):                     # the collector may wait until the line is done
+            expected.append(real[key])
 
         def act(x: Any = x) -> None:
             x.resize((30, 30), refcheck=False)
@@ -203,5 +205,5 @@ def test_another_array_while_the_key_is_made(is_large: bool) -> None:
                 else:
                     found = x[key]
             if not assigns and x.shape == (30, 30):
-                assert same(found, expected)
+                assert any(same(found, each) for each in expected)
     assert ran and x.shape == (30, 30) and (numpy.array(x)[key] == 5).all()
