@@ -10,11 +10,8 @@ of a program is fused, so it is measured on the program itself:
     directly  the slots compute what exists, and Python what is pending, at the call: two short spans, which
               tell whether that is much slower, then as many as there were of nodes
 
-Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  Spans of
-nodes count where there are plans: before that, nobody knows what they will take.  What is found holds for
-some thousand results, twice as many each time.  What results took directly before is known, too: where those
-by nodes are much slower two spans of them will do, and where all of them have lost a share of the time that
-was spent so, plans or not, NumPy tries then; if it is the sooner one, plans are waited for later.
+Time is the thread's own, without that of plans and of compiling; the program's own time is in both.  What it
+says is for `spans` to tell; what is found holds for some thousand results, twice as many each time.
 A process begins directly: what a program does first is NumPy's anyway (`compiler`, `worth`), and a node that
 NumPy computes takes longer than NumPy.  That ends sooner where nodes paid in an earlier run (`earlier_runs`).
 What NumPy made directly is plain, however large, until a node reads it.
@@ -29,7 +26,7 @@ from _thread import allocate_lock, get_ident
 from collections.abc import Callable
 from time import thread_time
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lazyarr import habits, pace
 from lazyarr.config import DEFAULTS, is_barred
@@ -38,6 +35,9 @@ from lazyarr.habits import MEDIUM
 from lazyarr.pace import NOW, SOONER, Pace, may_try
 from lazyarr.pages import keep_heap
 from lazyarr.slot_words import BARRING, GRANTED, GRANTEE, LIMIT, MADE, MOST, UNTIL, WAITING
+
+if TYPE_CHECKING:
+    from lazyarr.spans import Spans
 
 FIRST = 4096
 """Results with which a process begins, at most."""
@@ -66,9 +66,11 @@ SPANS = 4
 """So many of both ways; all but the longest count, on an average: the program's own time may be in few of
 them, and much, so the shortest ones would tell who had the luck to have none."""
 
-MOST_ANEW = 8
-"""So often those by nodes are counted anew from one on that is shorter than all before by that much (`GAIN`):
-code that takes over from Python has been loaded."""
+DIRECTLY = 32, 32, *[SPAN] * SPANS
+"""Results of the spans in which NumPy tries."""
+
+RARELY = 24
+"""Spans until the next look, where NumPy may not try."""
 
 SETTLING = 64
 """Results after a change to nodes that are not timed: what is cut in the middle has no plan."""
@@ -76,38 +78,15 @@ SETTLING = 64
 LAG = 16
 """The same after a change from nodes: what is pending is computed then."""
 
-DIRECTLY = 32, 32, *[SPAN] * SPANS
-"""Results of the spans in which NumPy tries."""
-
 UNPLANNED = 0.25
 """Of a span's results, at most, NumPy may have computed as nodes, for want of a plan; and of its time plans
 may have taken."""
 
-LATE = 2
-"""After so many such spans in a row that take much longer (`CLEAR`) than what a process began with, NumPy
-computes directly again, and what that takes pays for plans."""
-
 VAIN = 0.5
 """If it has computed so many as no plan is ever met again, nodes are not the sooner way."""
 
-PATIENCE = 24
-"""Spans for which there may be too many of those the first time: then the others count."""
-
 DELAYS = 8
 """So many spans, at most, do not count since machine code that makes nodes is not there yet."""
-
-GAIN = 0.9
-"""Of the time by nodes, at most, NumPy's has to be."""
-
-SLOWER, LIKELY = 0.6, 0.5
-"""Where results take less than the one, of what those took with which the process began, that share of nodes'
-time is enough for the least that NumPy takes (`pace.AT_LEAST`): it takes more, as it did then."""
-
-CLEAR = 1.5
-"""Where NumPy takes so many times as long in all spans, two or more, there are no more."""
-
-LOSS = 0.25
-"""So much of the time that was spent directly nodes may lose until NumPy tries."""
 
 LASTING = {False: 1 << 13, True: 1 << 11}
 """Results for which a decision for nodes, or against them, stands the first time."""
@@ -128,9 +107,8 @@ class Direct:
     """What holds now, and what has been measured."""
 
     __slots__ = (
-        "_anew", "_at_first", "_began", "_busy", "_delays", "_fallbacks", "_in_vain", "_lasting", "_late",
-        "_least", "_lock", "_made", "_next", "_pace", "_since", "_spent", "_thread", "_unplanned", "_usual",
-        "by_nodes", "calls", "directly", "granted", "left", "on", "reach",
+        "_began", "_busy", "_delays", "_fallbacks", "_in_vain", "_lasting", "_lock", "_made", "_next",
+        "_pace", "_spans", "_thread", "calls", "granted", "left", "on", "reach",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -146,27 +124,12 @@ class Direct:
         self._lasting = dict(LASTING)
         self._began = self._busy = 0.0
         self._thread = self._fallbacks = self._in_vain = 0
-        self._unplanned = PATIENCE
         self._delays = DELAYS
-        self._at_first = 0.0
-        """Seconds that each result took with which the process began."""
-        self._late = 0
-        """Spans in a row that took much longer, their plans being too dear yet."""
-        self._spent = self._usual = 0.0
-        """Seconds that what stayed directly took, the last time, and each of these results; 0: unknown."""
+        self._spans: Spans | None = None
         self._made = 0
-        """The result with which that began."""
-        self._since: list[float] = []
-        """The same of each span of nodes since then, with plans or without."""
+        """The result with which what stays began."""
         self.calls = 0
         """Those of `numpy_fallbacks` that no plan would be there for: calls of functions."""
-        self._anew = 0
-        """How often more they are counted anew."""
-        self.by_nodes: list[float] = []
-        """Seconds that a result took in each span, yet."""
-        self.directly: list[float] = []
-        self._least: list[float] = []
-        """Seconds that each of those by nodes would have taken NumPy, at least."""
         self.on = False
         """Is what is of medium size NumPy's now?"""
         self.reach = EAGER
@@ -180,6 +143,15 @@ class Direct:
         """Who counts them."""
         NOW.weighs = False
         self._ends()
+
+    @property
+    def spans(self) -> Spans:
+        """What has been measured."""
+        if self._spans is None:
+            from lazyarr.spans import Spans  # here: a process of small arrays needs none of it
+
+            self._spans = Spans(SPAN, SPANS)
+        return self._spans
 
     def opens(self) -> None:
         """Begin directly."""
@@ -261,7 +233,7 @@ class Direct:
             from lazyarr.worth import rented  # here: a process of small arrays needs no engine
 
             rented(1e9 * spent)
-            self._at_first = spent / (EARLY * max(1, FIRST // EARLY - 1 - self.left))
+            self.spans.at_first = spent / (EARLY * max(1, FIRST // EARLY - 1 - self.left))
             self._stayed()
         else:
             UNTIL.value += EARLY
@@ -270,7 +242,7 @@ class Direct:
 
     def _looks(self) -> None:
         if is_barred() or not may_try():
-            self.left = SPAN * PATIENCE
+            self.left = SPAN * RARELY
             return
         if self._delays and pace.is_coming():
             self._delays -= 1
@@ -278,8 +250,8 @@ class Direct:
             return
         pace.look_anew()
         habits.look_anew()
-        self.by_nodes, self.directly, self._least = [], [], []
-        self._anew, self._since, NOW.weighs = MOST_ANEW, [], True
+        self.spans.looks_anew()
+        NOW.weighs = True
         self._thread = get_ident()
         self.left, self._next = SPAN, self._looked
         self._begins()
@@ -297,47 +269,16 @@ class Direct:
             forfeited()
             self._decides(True)                 # (who makes nodes for NumPy to compute is later in any case)
             return
-        busy = self._was_busy()
-        if not busy:
-            self._since.append(took)
-        if (busy or fallbacks > UNPLANNED * SPAN) and self._unplanned:
-            self._unplanned -= 1
-            self.by_nodes.clear()
-            self._least.clear()
-            if not busy:
-                self._late = self._late + 1 if 0.0 < CLEAR * self._at_first < took else 0
-            if self._late >= LATE and self._may_try():
-                self._rests(True)
-                return
-        else:
-            if self.by_nodes and self._anew and took < GAIN * min(self.by_nodes):
-                self._anew -= 1
-                self.by_nodes, self._least = [], []
-            self.by_nodes.append(took)
-            self._least.append(least)
-        if len(self.by_nodes) == SPANS and self._is_surely_later():
+        spans, waits = self.spans, fallbacks > UNPLANNED * SPAN
+        counts = spans.adds(took, least, self._was_busy(), waits)
+        if not counts and spans.is_late() and self._may_try():
+            self._rests(True)
+        elif spans.nodes_are_surely_sooner():
             self._decides(False)                # (to cut what waits would take new plans, for nothing)
-        elif len(self.by_nodes) >= SPANS or self._is_slow() or self._loses():
+        elif spans.is_enough():
             self._tries()
         else:
             self._begins()
-
-    def _is_surely_later(self) -> bool:
-        """Would NumPy take longer, by the least that it takes, or by more where it did at first?"""
-        by_nodes = _usual(self.by_nodes)
-        share = LIKELY if by_nodes < SLOWER * self._at_first else 1.0
-        return sum(self._least) > SPANS * GAIN * by_nodes * share
-
-    def _loses(self) -> bool:
-        """Have nodes lost too much by now?  (Not in the first span, in which code is loaded.)"""
-        counted = self._since[1:]
-        lost = SPAN * (sum(counted) - len(counted) * self._usual)
-        return bool(self._usual) and lost > LOSS * self._spent
-
-    def _is_slow(self) -> bool:
-        """Are some spans by nodes much slower than results were directly?"""
-        spans = self.by_nodes
-        return len(spans) > 1 and sum(spans) > len(spans) * CLEAR * self._usual > 0.0
 
     def _may_try(self) -> bool:
         if is_barred() or not may_try() or not _is_there():
@@ -347,8 +288,7 @@ class Direct:
 
     def _tries(self) -> None:
         NOW.weighs = False
-        if len(self.by_nodes) < SPANS:
-            self.by_nodes = self._since[-SPANS:]
+        self.spans.compares()
         if not self._may_try():
             self._rests(False)
             return
@@ -356,20 +296,23 @@ class Direct:
         self._next = self._caught_up
 
     def _caught_up(self) -> None:
-        UNTIL.value, self._next = MADE.value + DIRECTLY[len(self.directly)], self._tried
+        UNTIL.value, self._next = MADE.value + self._next_span(), self._tried
         self._begins()
 
     def _tried(self) -> None:
-        self.directly.append(self._took(DIRECTLY[len(self.directly)]))
-        by_nodes = _usual(self.by_nodes)
-        clear = len(self.directly) > 1 and min(self.directly) > CLEAR * by_nodes
-        clear = clear and not 0.0 < self._usual < by_nodes  # (short spans may have the program's own time)
+        spans = self.spans
+        spans.directly.append(self._took(self._next_span()))
+        later = spans.numpy_is_clearly_later()
         if self._thread != get_ident():
             self._rests(False)
-        elif len(self.directly) < len(DIRECTLY) and not clear:
+        elif len(spans.directly) < len(DIRECTLY) and not later:
             self._caught_up()
         else:
-            self._decides(not clear and _usual(self.directly[-SPANS:]) < GAIN * by_nodes)
+            self._decides(not later and spans.numpy_is_sooner())
+
+    def _next_span(self) -> int:
+        """Results of the next one in which NumPy tries."""
+        return DIRECTLY[len(self.spans.directly)]
 
     def _decides(self, directly: bool) -> None:
         """Rest, with what has been measured, of which later runs hear, too."""
@@ -400,13 +343,12 @@ class Direct:
 
     def _stayed(self) -> None:
         results, spent = MADE.value - self._made, thread_time() - self._began
-        known = results > 0 and spent > 0.0 and self._thread == get_ident()
-        self._spent, self._usual = (spent, spent / results) if known else (0.0, 0.0)
-        if self._late:
+        self.spans.stays(results if self._thread == get_ident() else 0, spent)
+        if self.spans.late:
             from lazyarr.worth import rented  # here: as above
 
-            self._late = 0
-            rented(1e9 * self._spent)
+            self.spans.late = 0
+            rented(1e9 * self.spans.spent)
         self._ends()
         self.left, self._next = SETTLING, self._looks
 
@@ -436,6 +378,7 @@ class Direct:
     def _waiting_for_plans(self) -> int:
         """How many nodes NumPy has computed so far that may have a plan one day."""
         return COUNT.numpy_fallbacks - self.calls - NOW.in_vain
+
     def _was_busy(self) -> bool:
         """Did plans and compiling take much of it?  Then nobody knows the rest: theirs is the clock's time,
         in which other programs may have had the CPU."""
@@ -450,10 +393,6 @@ def _paid_before() -> bool:
     from lazyarr.earlier_runs import RUNS  # here: as `rented`
 
     return RUNS.paid()
-
-
-def _usual(spans: list[float]) -> float:
-    return sum(sorted(spans)[:-1]) / (len(spans) - 1)
 
 
 def _busy() -> float:

@@ -36,15 +36,14 @@ def found(fn: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _ours(result: Any) -> Any:
     """New arrays: a tuple of those that are columns of one, or one alone."""
-    one = result[0] if result.__class__ is tuple else result
+    parts = result if result.__class__ is tuple else (result,)
+    one = parts[0]
     memory = one if one.base is None else one.base
     small = memory.nbytes <= 8 * current.eager_elements
-    if not (small or (DIRECT.on and one.size <= DIRECT.reach)):
-        kept = take_back(result, {})
-    elif result.__class__ is tuple:
-        kept = tuple(map(plain, result))
+    if small or (DIRECT.on and one.size <= DIRECT.reach):
+        kept = tuple(map(plain, parts)) if parts is result else plain(one)
     else:
-        kept = plain(one)
-    for _ in result if result.__class__ is tuple else (one,):
-        made(one.size)
+        kept = take_back(result, {})
+    for part in parts:
+        made(part.size)
     return kept

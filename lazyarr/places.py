@@ -93,7 +93,7 @@ def nonzero(x: numpy.ndarray) -> tuple[numpy.ndarray, ...]:
     """x.nonzero()"""
     flat = places(x)
     if flat is None or not flat.size:
-        return (x if flat is None else _nothing(x)).nonzero()
+        return _asked(x, flat).nonzero()
     if x.ndim == 1:
         return (flat[:, 0],)
     found = numpy.empty((flat.size, x.ndim), numpy.intp)
@@ -105,7 +105,7 @@ def flatnonzero(x: Any) -> Any:
     """numpy.flatnonzero"""
     flat = places(x)
     if flat is None or not flat.size:
-        return numpy.flatnonzero(x if flat is None else _nothing(x))
+        return numpy.flatnonzero(_asked(x, flat))
     return flat[:, 0]
 
 
@@ -113,7 +113,7 @@ def argwhere(x: numpy.ndarray) -> Any:
     """numpy.argwhere"""
     flat = places(x)
     if flat is None or not flat.size:
-        return numpy.argwhere(x if flat is None else _nothing(x))
+        return numpy.argwhere(_asked(x, flat))
     found = numpy.empty((x.ndim, flat.size), numpy.intp)
     _divide(flat[:, 0], x.shape, found)
     return found.T
@@ -150,14 +150,14 @@ def places(x: numpy.ndarray) -> numpy.ndarray | None:
     return found if many.value == n else None       # (another thread has written to it)
 
 
-def _nothing(x: numpy.ndarray) -> numpy.ndarray:
-    """As many axes, and nothing that is not zero."""
-    return numpy.zeros((1,) * x.ndim, bool)
+def _asked(x: numpy.ndarray, flat: numpy.ndarray | None) -> numpy.ndarray:
+    """What NumPy is asked: the array, or, if nothing was found, one of as many axes with nothing in it."""
+    return x if flat is None else numpy.zeros((1,) * x.ndim, bool)
 
 
 def _divide(flat: numpy.ndarray, shape: tuple[int, ...], found: numpy.ndarray) -> None:
-    """Positions along each axis, from those in C order: rows of `found`, all the memory that two axes
-    take."""
+    """Positions along each axis, from those in C order: rows of `found`.  (Two axes take no other
+    memory.)"""
     last = len(shape) - 1
     if not last:
         found[0] = flat

@@ -91,12 +91,13 @@ _compiled: set[Any] = set()
 """Ops that plans have kernels for: the next plan's are those, as a rule, as of a loop's end."""
 
 MOST_VAIN = 12
-"""So often the price doubles."""
+"""So often the price doubles, at most."""
 
 _dearer = [1.0]
 """So many times what was estimated plans have taken lately."""
 
 MOST_DEARER = 16.0
+"""And so many times at most."""
 
 _rent = [0.0]
 """Nanoseconds that NumPy has taken for what no nodes were made of, and that no plan has been paid with."""
@@ -140,7 +141,9 @@ class Account:
         self.vain = 0
         """How many plans of such ops in a row have not been met again, but for the first one."""
         self._last: _Bought | None = None
+        """The last plan of them."""
         self._estimate = 0.0
+        """Nanoseconds that the next one takes, by its price."""
 
     def waits(self) -> bool:
         """Are the nodes NumPy's, before anybody looks for a plan?"""

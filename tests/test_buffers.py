@@ -19,6 +19,7 @@ from lazyarr.config import options
 from lazyarr.counters import COUNT
 from lazyarr.geometry import geometry
 from lazyarr.pages import HUGE
+from tests.crowd import numbered_at_once
 
 MIB = 1 << 20
 pytestmark = pytest.mark.skipif(buffers._allocator is None, reason="no anonymous mappings here")
@@ -253,11 +254,7 @@ def test_threads(fresh):
                     wrong.append((seed, k))
 
     wrong: list[tuple[int, int]] = []
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    numbered_at_once(work, 6)
     assert not wrong
     assert usage().live == 0
 

@@ -14,6 +14,9 @@ from lazyarr.records import dataclass
 from lazyarr.reduce_order import HALF_RUNS
 from lazyarr.target import Target
 
+BEST = {"argmax": "maximum", "argmin": "minimum"}
+"""Searches -> what combines the best of their blocks."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fold:
@@ -42,7 +45,7 @@ class Fold:
 
     @property
     def search(self) -> bool:
-        return self.how.ufunc in SEARCHES
+        return self.how.ufunc in BEST
 
     @property
     def packs(self) -> bool:
@@ -51,16 +54,13 @@ class Fold:
 
     @property
     def op(self) -> str:
-        """The ufunc that combines accumulators; a search combines the best of its blocks."""
-        return SEARCHES.get(self.how.ufunc, self.how.ufunc)
+        """The ufunc that combines accumulators."""
+        return BEST.get(self.how.ufunc, self.how.ufunc)
 
     @property
     def carried(self) -> bool:
         """Kept in the context from block to block: elements are taken in order."""
         return self.search or self.how.order == "sequential"
-
-
-SEARCHES = {"argmax": "maximum", "argmin": "minimum"}
 
 
 def folds_of(parfor: Parfor, target: Target) -> list[Fold]:

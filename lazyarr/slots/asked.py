@@ -8,9 +8,11 @@ Out: the ufunc's answer on the real arrays; `part_calls` and Python go on with a
 from __future__ import annotations
 
 from lazyarr.object_fields import ITEMS, LENGTH, NOUT, TYPE
-from lazyarr.slots.assembler import R12, R13, R14, RAX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import LEFT, RESULT, VALUES, Calls
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R12, R13, R14, RAX, RCX, RDI, RDX, RSI, RSP
 
 INTO = LEFT
 """One of NumPy's arrays to which is written, or zero: `array_ufunc` has no loops."""
@@ -54,9 +56,7 @@ class Asked(Calls):
         a.jump_if("equal", "array ufunc only")
         for at, place in ((16, x), (24, y)):
             a.load(RDI, At(R12, at))
-            a.call("operand")
-            a.test(RAX)
-            a.jump_if("equal", "array ufunc parts")
+            self.call_or("operand", "array ufunc parts")
             a.store(place, RAX)
         for place in (x, y):                        # a scalar fits whatever the array
             a.load(RDI, place)
@@ -64,9 +64,7 @@ class Asked(Calls):
             a.jump_if("other", "array ufunc fits")
         a.load(RDI, x)
         a.load(RSI, y)
-        a.call("fits")
-        a.test(RAX)
-        a.jump_if("equal", "call back")
+        self.call_or("fits", "call back")
         a.label("array ufunc fits")
         self.on("Py_IncRef", x, y)
         a.label("array ufunc run")
@@ -84,9 +82,7 @@ class Asked(Calls):
 
         a.label("array ufunc only")
         a.load(RDI, At(R12, 16))
-        a.call("operand")
-        a.test(RAX)
-        a.jump_if("equal", "call back")
+        self.call_or("operand", "call back")
         a.store(x, RAX)
         self.compare(At(RAX, TYPE), k.real, RCX)
         a.jump_if("other", "call back")

@@ -12,15 +12,14 @@ from struct import Struct, pack_into
 from typing import Any
 
 from lazyarr.records import NamedTuple
-
-RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 = range(16)
+from lazyarr.slots.x86 import R8, RDX, RSP
 
 CONDITIONS = {"below": 2, "equal": 4, "other": 5, "above": 7, "negative": 8}
 """Of conditional jumps: unsigned comparisons."""
 
 _CMP, _MOV, _LOAD, _LEA, _TEST, _XOR, _INCREASE, _DECREASE = 0x39, 0x89, 0x8B, 0x8D, 0x85, 0x31, 0x03, 0x2B
-"""Opcodes of a register and a register, or memory."""
 _MOV_BYTE = 0x88
+"""Opcodes of a register and a register, or memory."""
 _INT, _CONSTANT = Struct("<i").pack, Struct("<BBQ").pack
 _ADD, _AND, _SUB, _COMPARE = 0, 4, 5, 7
 """What 0x81 does to a register, or memory, with a constant."""

@@ -11,9 +11,11 @@ the property answers.
 from __future__ import annotations
 
 from lazyarr.object_fields import COMPLEX, DATA, DIMS, DTYPE, NDIM, STRIDES, TYPE, TYPE_NUMBER
-from lazyarr.slots.assembler import R8, R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import FIRST, NUMPYS, PYTHONS, READ
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 GETTER, WORD = FIRST.offset, READ.offset
 NAME, PROPERTY = NUMPYS.offset, PYTHONS.offset
@@ -85,10 +87,9 @@ class Attributes(Writer):
 
     def square(self) -> None:
         """The same of two axes, by what views have left (`spare_views`); rcx: the geometry."""
-        a, k, kept, record = self.asm, self.known, (RBX, R12, R13), At(RSP, 32)
+        a, kept, record = self.asm, (RBX, R12, R13), At(RSP, 32)
         a.label("turned square")
-        a.push(*kept)
-        a.add(RSP, -48)
+        self.reserve(48, *kept)
         a.store(record, RSI)
         a.copy(RBX, RDI)
         for at, to in ((DIMS, 0), (STRIDES, 16)):
@@ -111,15 +112,7 @@ class Attributes(Writer):
         a.pop(*reversed(kept))
         a.jump("turned by NumPy")
         a.label("square made")
-        a.load(R12, At(RBX, k.storage))
-        self.compare(R12, k.none, RAX)
-        a.jump_if("equal", "square plain")
-        self.on("Py_IncRef", R12)
-        self.wrap_managed(R12)
-        a.jump("turned leave")
-        a.label("square plain")
-        self.wrap_view()
-        a.copy(R13, RAX)
+        self.wrap_either("turned")
         a.jump("turned leave")
 
     def view(self) -> None:

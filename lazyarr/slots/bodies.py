@@ -20,27 +20,11 @@ has been done when r11 is asked.
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, DIMS, NDIM, NIN, NOUT, TYPE
-from lazyarr.slots.assembler import (
-    R8,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import COUNTED, NAMES, PLACES, Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import ANY_SIZE
-from lazyarr.slots.routines import COUNTED, NAMES, PLACES, Framed, Known
+from lazyarr.slots.x86 import R8, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Bodies(Framed):
@@ -232,9 +216,7 @@ class Bodies(Framed):
             a.copy(kept, given)
         a.zero(RSI)
         a.constant(RDX, ANY_SIZE)
-        a.call("window")
-        a.test(RAX)
-        a.jump_if("equal", "iterate no window")
+        self.call_or("window", "iterate no window")
         a.copy(RBX, RAX)
         a.load(R13, At(RBX, BASE))
         a.load(RDI, At(R13, k.memory))
@@ -260,9 +242,7 @@ class Bodies(Framed):
         a.label("contains")
         self.enter()
         a.load(RAX, At(RBP, TYPE))
-        a.call("scalar type")
-        a.test(RAX)
-        a.jump_if("equal", "back")
+        self.call_or("scalar type", "back")
         self.real(R15, RBX, "look")
         self.is_objects(R15, RAX)
         a.jump_if("equal", "contains not")

@@ -23,29 +23,12 @@ before the first.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, LENGTH, TYPE
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.object_fields import BASE, TYPE
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
 from lazyarr.slots.tables import OF_NOTHING
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 NUMPYS, PYTHONS, FIRST, READ, FLAGS, LARGEST, SHAPES, SPECIAL = (At(R15, 8 * k) for k in range(8))
 
@@ -84,10 +67,7 @@ class Calls(Writer):
         a.test(RDX)
         a.jump_if("equal", "function of nothing")
         a.place(R11, At(RDX, -1))
-        a.test(RCX)
-        a.jump_if("equal", "function unnamed")
-        a.increase(R11, At(RCX, LENGTH))
-        a.label("function unnamed")
+        self.add_named(R11, RCX, "function")
         a.compare_number(R11, MOST)
         a.jump_if("above", "function of Python")
         a.load(RDI, At(RSI))
@@ -97,7 +77,7 @@ class Calls(Writer):
         a.store(GIVEN, R11)
         a.copy(RAX, R11)
         self._make_room()
-        self._forced()
+        self.if_forced("call back")
         a.copy(RDI, RBX)
         a.load(RAX, FIRST)
         a.call_at(RAX)
@@ -123,10 +103,7 @@ class Calls(Writer):
         a.push(RBP)
         a.copy(RBP, RSP)
         a.copy(R11, RDX)
-        a.test(RCX)
-        a.jump_if("equal", "call of Python unnamed")
-        a.increase(R11, At(RCX, LENGTH))
-        a.label("call of Python unnamed")
+        self.add_named(R11, RCX, "call of Python")
         a.compare_number(R11, MOST)
         a.jump_if("above", "call of Python too long")
         a.place(RAX, At(R11, 2))
@@ -176,9 +153,7 @@ class Calls(Writer):
         a.test(R11)
         a.jump_if("equal", "call")
         a.load(RDI, At(R10))
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "call parts")
+        self.call_or("argument", "call parts")
         a.add(R9, 8)
         a.store(At(R9), RAX)
         a.add(R10, 8)
@@ -199,9 +174,7 @@ class Calls(Writer):
         self._enter_method("method alone")
         self._as_given()
         a.copy(RDI, RBX)
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "call back")
+        self.call_or("argument", "call back")
         a.store(At(RSP, VALUES), RAX)
         a.jump("call")
 
@@ -228,22 +201,18 @@ class Calls(Writer):
         a = self.asm
         self._enter()
         a.copy(RAX, R13)
-        a.test(R14)
-        a.jump_if("equal", f"{name} unnamed")
-        a.increase(RAX, At(R14, LENGTH))
-        a.label(f"{name} unnamed")
+        self.add_named(RAX, R14, name)
         a.store(GIVEN, RAX)
         a.compare_number(RAX, MOST)
         a.jump_if("above", "call too long")
         self._make_room()
-        self._forced()
+        self.if_forced("call back")
 
     def _enter(self) -> None:
         a = self.asm
         a.push(RBP)
         a.copy(RBP, RSP)
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.reserve(LOCAL, *KEPT)
         for kept, given in zip(KEPT, (RDI, RSI, RDX, RCX, R10), strict=True):
             a.copy(kept, given)
         a.zero(RAX)
@@ -264,12 +233,6 @@ class Calls(Writer):
         a.round_down(RAX, 2)
         a.times_word(RAX)
         a.decrease(RSP, RAX)
-
-    def _forced(self) -> None:
-        a = self.asm
-        a.constant(RAX, self.known.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "call back")
 
     def _each(self, function: str) -> None:
         """Call a function on each real argument."""

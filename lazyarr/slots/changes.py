@@ -8,11 +8,13 @@ both array and memory may be written to; else Python finds out what must be comp
 
 from __future__ import annotations
 
-from lazyarr.object_fields import FLAGS, ITEMS, LENGTH, LIST_ITEMS, TYPE, WRITEABLE
-from lazyarr.slots.assembler import R8, R10, R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.object_fields import ITEMS, LENGTH, LIST_ITEMS, TYPE, WRITEABLE
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, GIVEN, LEFT, LOCKED, RESULT, VALUES, Calls
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import NEEDLESS, TAKEN
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R10, R11, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Changes(Calls):
@@ -34,9 +36,7 @@ class Changes(Calls):
         a.load(RDI, At(RBX, k.geo))
         a.test(RDI)
         a.jump_if("equal", "call back")
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, WRITEABLE)
-        a.jump_if("equal", "call back")
+        self.unless_flagged(RDI, WRITEABLE, "call back")
         a.constant(RDI, 1)                          # NumPy may give others a turn
         a.call("lock")
         a.store(LOCKED, RAX)
@@ -46,21 +46,15 @@ class Changes(Calls):
         a.constant(RSI, WRITEABLE)
         a.constant(RDX, k.limit)
         a.load(RDX, At(RDX))
-        a.call("window")
-        a.test(RAX)
-        a.jump_if("equal", "parts refused")
+        self.call_or("window", "parts refused")
         self.placed()
         a.load(RDI, At(RBX, k.storage))
-        a.call("free")
-        a.test(RAX)
-        a.jump_if("equal", "parts refused")
+        self.call_or("free", "parts refused")
         a.jump("parts placed")
 
         a.label("changes plain")
         a.copy(RDI, RBX)
-        a.call("look")
-        a.test(RAX)
-        a.jump_if("equal", "call back")
+        self.call_or("look", "call back")
         self.placed()
         a.constant(RCX, NEEDLESS)
         a.store(LOCKED, RCX)
@@ -90,9 +84,7 @@ class Changes(Calls):
         a.call("warns")
         a.test(RAX)
         a.jump_if("other", "parts refused")
-        a.call("quiet")
-        a.test(RAX)
-        a.jump_if("equal", "parts refused")
+        self.call_or("quiet", "parts refused")
         a.count_down(R11)
         a.jump("changes calm next")
 
@@ -142,9 +134,7 @@ class Changes(Calls):
         a.jump_if("equal", "numbers so")
         a.load(RAX, At(RSI))
         a.load(RAX, At(RAX, TYPE))
-        a.call("scalar type")
-        a.test(RAX)
-        a.jump_if("equal", "numbers not")
+        self.call_or("scalar type", "numbers not")
         a.add(RSI, 8)
         a.count_down(R8)
         a.jump("numbers part")

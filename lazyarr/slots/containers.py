@@ -10,9 +10,11 @@ First all parts are looked at, then they are replaced: in between nothing is lef
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, ITEMS, LENGTH, LIST_ITEMS, TUPLES, TYPE, TYPE_FLAGS
-from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, LEFT, MOST, RESULT, VALUES
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP
 
 FEW = 64
 """Parts up to which those with the same base are counted."""
@@ -62,9 +64,7 @@ class Containers(Writer):
         a.jump_if("equal", "container array")
         self.compare(RAX, k.lists, RCX)
         a.jump_if("equal", "container inner")
-        a.call("unwrap scalar")
-        a.test(RAX)
-        a.jump_if("equal", "take by Python")
+        self.call_or("unwrap scalar", "take by Python")
         a.jump("container on")
         a.label("container inner")
         a.push(R10, R11)
@@ -85,9 +85,7 @@ class Containers(Writer):
         self._unless_shared()
         a.copy(RDI, RCX)
         a.label("container sized")
-        a.push(R10, R11)
-        a.call("nbytes")
-        a.pop(R11, R10)
+        self.call_keeping("nbytes", R10, R11)
         self.above_limit(RAX, "take by Python", RCX, k.most)
         a.label("container on")
         a.add(R10, 8)
@@ -119,9 +117,7 @@ class Containers(Writer):
         a.label("container view")
         self.viewed()
         a.label("container wrap")
-        a.call("wrap")
-        a.test(RAX)
-        a.jump_if("equal", "container lost")
+        self.call_or("wrap", "container lost")
         a.load(R10, AT)
         a.load(RDI, At(R10))
         a.store(At(R10), RAX)

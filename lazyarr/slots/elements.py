@@ -26,24 +26,11 @@ from lazyarr.object_fields import (
     VALUE,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.loops import EXACT
-from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import Framed
+from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import EXACT
+from lazyarr.slots.x86 import R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 NUMBERS = 16
 """The last type number whose scalars hold a number, and nothing else."""
@@ -70,13 +57,9 @@ class Elements(Framed):
         a.label("get_item")
         self.enter()
         a.copy(RDI, RBX)
-        a.call("plain")
-        a.test(RAX)
-        a.jump_if("equal", "get_item other")
+        self.call_or("plain", "get_item other")
         a.copy(R15, RAX)
-        a.call("element")
-        a.test(RAX)
-        a.jump_if("equal", "get_item part")
+        self.call_or("element", "get_item part")
         a.copy(RDI, RAX)
         a.load(RSI, At(R15, DTYPE))
         a.copy(RDX, R15)
@@ -84,9 +67,7 @@ class Elements(Framed):
         self.restore()
         a.leave()
         a.label("get_item part")
-        a.call("part")
-        a.test(RAX)
-        a.jump_if("equal", "get_item other")
+        self.call_or("part", "get_item other")
         a.copy(R13, RAX)
         a.jump("get_item viewed")
 
@@ -98,9 +79,7 @@ class Elements(Framed):
         a.test(R12)
         a.jump_if("equal", "back")
         a.copy(RDI, RBX)
-        a.call("plain")
-        a.test(RAX)
-        a.jump_if("equal", "set_item other")
+        self.call_or("plain", "set_item other")
         a.copy(R15, RAX)
         a.load_int(RAX, At(R15, FLAGS))
         a.test_int(RAX)                             # NumPy has something to say first
@@ -119,9 +98,7 @@ class Elements(Framed):
         self.compare(RCX, k.integers, RAX)
         a.jump_if("other", "set_item other")
         a.copy(RDI, R12)
-        a.call("integer")
-        a.test(RDX)
-        a.jump_if("equal", "set_item other")
+        self.call_or("integer", "set_item other", RDX)
         a.store(value, RAX)
         a.jump("set_item value")
 
@@ -133,9 +110,7 @@ class Elements(Framed):
         self.compare(RCX, k.integers, RAX)
         a.jump_if("other", "set_item other")
         a.copy(RDI, R12)
-        a.call("integer")
-        a.test(RDX)
-        a.jump_if("equal", "set_item other")
+        self.call_or("integer", "set_item other", RDX)
         a.place(RCX, At(RAX, EXACT))
         a.compare_number(RCX, 2 * EXACT)
         a.jump_if("above", "set_item other")
@@ -145,9 +120,7 @@ class Elements(Framed):
         a.load(RAX, At(R12, VALUE))
         a.store(value, RAX)
         a.label("set_item value")
-        a.call("element")
-        a.test(RAX)
-        a.jump_if("equal", "set_item other")
+        self.call_or("element", "set_item other")
         a.load(RCX, value)
         a.load(RDX, At(R15, DTYPE))
         a.load(RDX, At(RDX, ITEMSIZE))
@@ -166,6 +139,8 @@ class Elements(Framed):
         a.leave()
 
         self._typed(value, second)
+        self._whole(value)
+        self._floating(value, second)
 
     def _typed(self, value: At, second: At) -> None:
         """rsi: any other type.   rcx: that of a value.   A number is as long as its type says."""
@@ -203,14 +178,15 @@ class Elements(Framed):
         a.jump_if("equal", "set_item two")
         a.jump("set_item other")
 
+    def _whole(self, value: At) -> None:
+        """An integer; where it is one of another type, it has to be within that."""
+        a, k = self.asm, self.known
         a.label("set_item word")
         a.load(RAX, At(R12, VALUE))
         a.jump("set_item whole")
         a.label("set_item integer")
         a.copy(RDI, R12)
-        a.call("integer")
-        a.test(RDX)
-        a.jump_if("equal", "set_item other")
+        self.call_or("integer", "set_item other", RDX)
         a.label("set_item whole")
         a.store(value, RAX)
         a.load(RSI, At(R15, DTYPE))
@@ -234,6 +210,9 @@ class Elements(Framed):
         a.to_double(value)
         a.jump("set_item as float")
 
+    def _floating(self, value: At, second: At) -> None:
+        """A double, as a number of single precision, or a complex one."""
+        a = self.asm
         a.label("set_item float")
         a.load(RAX, At(R12, VALUE))
         a.store(value, RAX)
@@ -279,8 +258,7 @@ class Elements(Framed):
         a, k = self.asm, self.known
         kept = RBX, R12, R13, R14                   # next part, parts left, bytes of axes passed, address
         a.label("element")
-        a.push(*kept)
-        a.add(RSP, -8)
+        self.reserve(8, *kept)
         a.load(RCX, At(RBP, TYPE))
         self.compare(RCX, k.tuples, RAX)
         a.jump_if("equal", "element tuple")
@@ -297,17 +275,12 @@ class Elements(Framed):
         a.load_int(RAX, At(R15, NDIM))
         a.compare(RAX, R12)
         a.jump_if("other", "element none")
-        a.load(RSI, At(R15, DTYPE))
-        a.load_int(RAX, At(RSI, TYPE_NUMBER))
-        a.compare_number(RAX, NUMBERS)
-        a.jump_if("above", "element none")
+        self.if_type_above(R15, NUMBERS, "element none", RSI)
         a.zero(R13)
         a.load(R14, At(R15, DATA))
         a.label("element part")
         a.load(RDI, At(RBX))
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "element none")
+        self.call_or("number", "element none", RDX)
         a.load(RCX, At(R15, DIMS))
         a.increase(RCX, R13)
         a.test(RAX)
@@ -332,8 +305,7 @@ class Elements(Framed):
         a.jump_if("other", "element part")
         a.copy(RAX, R14)
         a.label("element leave")
-        a.add(RSP, 8)
-        a.pop(*reversed(kept))
+        self.release(8, *kept)
         a.leave()
 
     def integer(self) -> None:

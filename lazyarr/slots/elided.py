@@ -28,23 +28,11 @@ from lazyarr.object_fields import (
     WEAK,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R12,
-    R13,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.tables import OF_ONE
+from lazyarr.slots.x86 import R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 from lazyarr.stack_operands import PLACES, RUNS
 
 OF_TWO = {"Add": True, "Subtract": False, "Multiply": True, "TrueDivide": False, "Power": False}
@@ -76,9 +64,7 @@ class Elided(Framed):
         a.jump_if("other", "elided first")
         a.copy(RDI, RBP)
         a.copy(RSI, R15)
-        a.call("takes")
-        a.test(RAX)
-        a.jump_if("equal", "binary anew")           # (so it is where they are complex: see "orderly")
+        self.call_or("takes", "binary anew")           # (so it is where they are complex: see "orderly")
         for name, commutes in OF_TWO.items():
             if commutes:
                 self._operator(name, "elided second")
@@ -108,9 +94,7 @@ class Elided(Framed):
             return
         a.copy(RDI, RBX)
         a.copy(RSI, R15)
-        a.call("takes")
-        a.test(RAX)
-        a.jump_if("equal", "unary anew")
+        self.call_or("takes", "unary anew")
         for name, ufunc in OF_ONE.items():
             self.compare(R13, f"PyNumber_{name}", RAX)
             a.jump_if("other", f"elided no {name}")
@@ -120,9 +104,7 @@ class Elided(Framed):
         a.jump("unary anew")
 
         a.label("elided lone")
-        a.call("operates")
-        a.test(RAX)
-        a.jump_if("equal", "unary anew")
+        self.call_or("operates", "unary anew")
         a.jump_if("negative", "elided raised")
         a.compare(At(RAX), RBX)
         a.jump_if("other", "unary anew")
@@ -151,9 +133,7 @@ class Elided(Framed):
             a.load(RAX, At(R15, DTYPE))
             a.compare_number(At(RAX, TYPE_NUMBER), FLOATS, wide=False)
             a.jump_if("below", "binary anew")
-        a.call("operates")
-        a.test(RAX)
-        a.jump_if("equal", "binary anew")
+        self.call_or("operates", "binary anew")
         a.jump_if("negative", "elided raised")
         for k, operand in enumerate((RBX, RBP)):
             a.compare(At(RAX, 8 * k), operand)

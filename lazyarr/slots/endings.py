@@ -11,8 +11,10 @@ Always holds: an exception that is on its way when something ends is there after
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, DIMS, ITEMS, LENGTH, LIST_ITEMS, REFERENT, TYPE
-from lazyarr.slots.assembler import R11, R12, R13, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, Assembler, At
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R11, R12, R13, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 KEPT = RBX, RBP, R12, R13
 ERROR = 24
@@ -165,8 +167,7 @@ class Endings(Writer):
         for at, register in enumerate((RDI, RSI, RDX)):
             a.load(register, At(RSP, 8 * at))
         self.call("PyErr_Restore")
-        a.add(RSP, ERROR)
-        a.pop(*reversed(KEPT))
+        self.release(ERROR, *KEPT)
         a.leave()
         a.label("ends by Python")
         a.jump_to(R11)
@@ -233,8 +234,7 @@ class Endings(Writer):
     def _enter(self, register: int) -> None:
         """rbx: what is in a register.  The exception that is on its way is put aside."""
         a = self.asm
-        a.push(*KEPT)
-        a.add(RSP, -ERROR)
+        self.reserve(ERROR, *KEPT)
         a.copy(RBX, register)
         for at, given in enumerate((RDI, RSI, RDX)):
             a.place(given, At(RSP, 8 * at))

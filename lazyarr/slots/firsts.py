@@ -10,26 +10,11 @@ import struct
 
 from lazyarr.object_fields import BOOLS, DTYPE, ITEMS, LENGTH, LIST_ITEMS, NDIM, TYPE, TYPE_NUMBER, VALUE
 from lazyarr.slot_words import LEAST, LEAST_TRUTHS
-from lazyarr.slots.assembler import (
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import GIVEN, LEFT, MOST, OWNED
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R9, R10, R11, R12, R13, R14, R15, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 DEEP = 16
 """Lists in lists that are looked at, one less: a list may be in itself."""
@@ -97,8 +82,7 @@ class Firsts(Writer):
         a.zero(RBX)
         a.label("of shape whole")
         a.copy(RAX, RBX)
-        a.add(RSP, 16)
-        a.pop(R15, R14, R13, R12, RBX)
+        self.release(16, RBX, R12, R13, R14, R15)
         a.leave()
 
     def of_square(self) -> None:
@@ -111,9 +95,7 @@ class Firsts(Writer):
         a.jump_if("other", "of nothing")
         self.compare(At(RDI, TYPE), k.integers, RAX)
         a.jump_if("other", "of nothing")
-        a.push(RDI)
-        a.call("of shape")
-        a.pop(RDI)
+        self.call_keeping("of shape", RDI)
         a.test(RAX)
         a.jump_if("equal", "of nothing")
         a.push(RDI)
@@ -132,15 +114,11 @@ class Firsts(Writer):
         a.compare_number(GIVEN, 1)
         a.jump_if("other", "of nothing")
         a.push(RDI)
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "of product not")
+        self.call_or("argument", "of product not")
         a.call("of product size")
         a.copy(R9, RAX)
         a.load(RDI, At(R12))
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "of product not")
+        self.call_or("argument", "of product not")
         a.call("of product size")
         a.multiply(R9, RAX)
         self.above_limit(R9, "of product not", RCX)
@@ -199,9 +177,7 @@ class Firsts(Writer):
         "few places": the same of rax, an array, or anything else."""
         a, k = self.asm, self.known
         a.label("of places")
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "of nothing")
+        self.call_or("argument", "of nothing")
         a.label("few places")
         self.compare(At(RAX, TYPE), k.real, RCX)
         a.jump_if("other", "few places so")
@@ -242,9 +218,7 @@ class Firsts(Writer):
         a.test(R13)
         a.jump_if("equal", "of labels all")
         a.load(RDI, At(R12))
-        a.call("argument")
-        a.test(RAX)
-        a.jump_if("equal", "of labels not")
+        self.call_or("argument", "of labels not")
         self.compare(At(RAX, TYPE), k.real, RCX)
         a.jump_if("other", "of labels not")
         a.copy(RDI, RAX)
@@ -297,9 +271,7 @@ class Firsts(Writer):
 
         a.label("of numbers far")                   # rdi: a number.   rax: how far it is from zero
         a.load(RAX, At(RDI, TYPE))
-        a.call("index type")
-        a.test(RAX)
-        a.jump_if("equal", "of numbers farthest")
+        self.call_or("index type", "of numbers farthest")
         a.add(RSP, -8)
         a.zero(RSI)                                 # what does not fit a word is the farthest that does
         self.call("PyNumber_AsSsize_t")
@@ -439,9 +411,7 @@ class Firsts(Writer):
         a.load(RAX, At(RAX, TYPE))
         self.compare(RAX, k.lists, RCX)
         a.jump_if("equal", "of values list")
-        a.call("scalar type")
-        a.test(RAX)
-        a.jump_if("equal", "of values not")
+        self.call_or("scalar type", "of values not")
         a.label("of values on")
         a.add(R10, 8)
         a.count_down(R9)
@@ -532,9 +502,7 @@ class Firsts(Writer):
         a.jump_if("other", "of arrays found")
         a.jump("of arrays unknown")
         a.label("of arrays real")
-        a.call("operand")
-        a.test(RAX)
-        a.jump_if("equal", "of arrays unknown")
+        self.call_or("operand", "of arrays unknown")
         a.copy(R12, RAX)
         self.on("Py_IncRef", R12)
         a.jump("of arrays found")

@@ -20,7 +20,6 @@ from lazyarr.object_fields import (
     DATA,
     DIMS,
     DTYPE,
-    FLAGS,
     FLOATS,
     ITEMS,
     ITEMSIZE,
@@ -30,41 +29,10 @@ from lazyarr.object_fields import (
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.loops import (
-    ARGS,
-    CAST,
-    FUNCTION,
-    GIVEN,
-    KINDS,
-    LOOP,
-    NUMPYS,
-    RESULT,
-    STEPS,
-    TURNED,
-    WORDS,
-    N,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import ARGS, CAST, KINDS, LOOP, NUMPYS, RESULT, STEPS, TURNED, WORDS, N
+from lazyarr.slots.loop_tables import ENTRY, word_of
 from lazyarr.slots.nests import (
     AXES,
     DIMENSIONS,
@@ -80,11 +48,11 @@ from lazyarr.slots.nests import (
     OTHER,
     SHAPE,
     STEP,
-    Nests,
+    Along,
 )  # fmt: skip
-from lazyarr.slots.routines import Known
 from lazyarr.slots.tables import FOLDS
 from lazyarr.slots.words import fold_of
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 START: dict[str, tuple[float, int]] = {
     "add": (0.0, 0), "multiply": (1.0, 1),
@@ -107,14 +75,17 @@ def _bits(char: str, ufunc: str) -> int:
     return int.from_bytes(raw, "little")
 
 
-class Folds(Nests):
+class Folds(Along):
     """Writes the functions."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
-        self.asm, self.known = asm, known
+        super().__init__(asm, known)
         for name, ufunc in FOLDS.items():
             self.function(name, ufunc)
-        for write in self.asked, self.divided, self.fold, self.parts, self.result:
+        for write in (
+            self.asked, self.called, self.ends, self.divided, self.fold, self.which, self.parts, self.step,
+            self.shape, self.filled,
+        ):  # fmt: skip
             write()
 
     def function(self, name: str, ufunc: str) -> None:
@@ -130,7 +101,7 @@ class Folds(Nests):
 
     def asked(self) -> None:
         """r9: the table.   r10: that of divisions, if the sum is to be divided by the number of elements."""
-        a, given = self.asm, (RDI, RSI, RDX, RCX)
+        a = self.asm
         a.label("fold asked")
         a.test(RDX)
         a.jump_if("equal", "fold by NumPy")
@@ -152,6 +123,10 @@ class Folds(Nests):
         a.load(R8, At(RSI, 8))
         a.compare_number(RAX, 2)
         a.jump_if("other", "fold by NumPy")
+
+    def called(self) -> None:
+        """r8: the axis, or axes, or None."""
+        a, given = self.asm, (RDI, RSI, RDX, RCX)
         a.label("fold begins")
         a.test(R10)
         a.jump_if("equal", "fold of any type")
@@ -162,20 +137,20 @@ class Folds(Nests):
         a.compare_number(RAX, 1)
         a.jump_if("above", "fold by NumPy")
         a.label("fold of any type")
-        a.push(*given, R10)
-        a.call("fold")
-        a.pop(R10, *reversed(given))
+        self.call_keeping("fold", *given, R10)
         a.test(RAX)
         a.jump_if("equal", "fold by NumPy")
         a.test(R10)
         a.jump_if("equal", "fold made")
-        a.push(*given)
-        a.add(RSP, -8)
+        self.reserve(8, *given)
         a.call("fold divided")
-        a.add(RSP, 8)
-        a.pop(*reversed(given))
+        self.release(8, *given)
         a.test(RAX)
         a.jump_if("equal", "fold by NumPy")
+
+    def ends(self) -> None:
+        """rax: the result."""
+        a = self.asm
         a.label("fold made")
         a.compare_number(At(RAX, NDIM), 0, wide=False)
         a.jump_if("equal", "fold of all")
@@ -184,8 +159,7 @@ class Folds(Nests):
         a.constant(RAX, "PyObject_Vectorcall")
         a.jump_to(RAX)
         a.label("fold of all")                      # a scalar
-        a.push(RBX)
-        a.add(RSP, -16)
+        self.reserve(16, RBX)
         a.copy(RBX, RAX)
         a.load(RDI, At(RBX, DATA))
         a.load(RSI, At(RBX, DTYPE))
@@ -194,8 +168,7 @@ class Folds(Nests):
         a.store(At(RSP), RAX)
         self.on("Py_DecRef", RBX)
         a.load(RAX, At(RSP))
-        a.add(RSP, 16)
-        a.pop(RBX)
+        self.release(16, RBX)
         a.leave()
 
     def divided(self) -> None:
@@ -203,8 +176,7 @@ class Folds(Nests):
         zero."""
         a, one = self.asm, HERE
         a.label("fold divided")
-        a.push(RBX)
-        a.add(RSP, -FRAME - 8)
+        self.reserve(FRAME + 8, RBX)
         a.copy(RBX, RAX)
         a.load(RCX, At(RBX, DTYPE))
         a.load_int(RDX, At(RCX, TYPE_NUMBER))
@@ -231,17 +203,11 @@ class Folds(Nests):
         a.copy(RDI, RBX)
         a.call("size")
         a.store(At(RSP, N), RAX)
-        a.load(RAX, LOOP)
-        a.load(RCX, At(RAX, GIVEN))
-        for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):
-            a.place(register, At(RSP, at))
-        a.load(RAX, At(RAX, FUNCTION))
-        a.call_at(RAX)
+        self.call_loop()
         self.checked("fold divided badly")
         a.copy(RAX, RBX)
         a.label("fold divided leave")
-        a.add(RSP, FRAME + 8)
-        a.pop(RBX)
+        self.release(FRAME + 8, RBX)
         a.leave()
         a.label("fold divided badly")
         self.on("Py_DecRef", RBX)
@@ -252,34 +218,20 @@ class Folds(Nests):
         """rsi: an array.   r8: an axis, several, or None.   r9: the table.   rax: the result, or zero; r8:
         how many elements are in each of it.
 
-        The frame is the one of `nests` in that of `loops`, which end it."""
+        The frame is the one of `nests` in that of `loops` (`loop_calls`), which end it."""
         a = self.asm
         a.label("fold")
-        a.push(R15)
-        a.add(RSP, -WORDS)
+        self.reserve(WORDS, R15)
         a.zero(RAX)
         a.store(CAST, RAX)
-        a.push(*KEPT)
-        a.add(RSP, -FRAME)
+        self.reserve(FRAME, *KEPT)
         a.load(R15, At(RSI))
         a.copy(R14, R8)
-        a.load(RSI, At(R15, DTYPE))
-        a.load_int(RAX, At(RSI, TYPE_NUMBER))
-        a.compare_number(RAX, TYPES - 1)
-        a.jump_if("above", "nest not")
-        a.constant(RCX, ENTRY)
-        a.multiply(RAX, RCX)
-        a.increase(RAX, R9)
-        for place in NUMPYS, RESULT:
-            a.compare(At(RAX, place), RSI)
-            a.jump_if("other", "nest not")
-        a.store(LOOP, RAX)
+        self.find_loop("nest not", NUMPYS, RESULT)
         a.load(RAX, At(RAX, KINDS))
         a.keep(RAX, 3)
         a.jump_if("equal", "nest not")              # NumPy adds up smaller numbers as larger ones
-        a.load_int(RAX, At(R15, FLAGS))
-        a.keep(RAX, ALIGNED)
-        a.jump_if("equal", "nest not")
+        self.unless_flagged(R15, ALIGNED, "nest not")
         a.load_int(RBP, At(R15, NDIM))
         a.place(RAX, At(RBP, -1))
         a.compare_number(RAX, AXES - 1)
@@ -296,6 +248,9 @@ class Folds(Nests):
         a.test(RAX)
         a.jump_if("other", "fold parts")
 
+    def which(self) -> None:
+        """r14: an axis, or several, of the rbp that there are: which are folded, in words."""
+        a = self.asm
         a.store(HERE, R14)                          # as if it were a tuple of one
         a.place(RBX, HERE)
         a.constant(R12, 1)
@@ -309,9 +264,7 @@ class Folds(Nests):
         a.load(RDI, At(RBX))
         self.compare(At(RDI, TYPE), self.known.integers, RCX)
         a.jump_if("other", "nest not")
-        a.call("integer")
-        a.test(RDX)
-        a.jump_if("equal", "nest not")
+        self.call_or("integer", "nest not", RDX)
         a.test(RAX)
         a.jump_if("negative", "fold from the end")
         a.label("fold known")
@@ -359,12 +312,7 @@ class Folds(Nests):
         a.times_word(R10)
         a.increase(R10, RSP)
         a.load(R10, At(R10, FOLDED - 8))
-        a.place(RDX, At(RAX, -1))
-        a.compare_number(RDX, max(self.known.eager, 1) - 1)     # (nothing is below, too)
-        a.jump_if("above", "nest not")
-        a.multiply(R14, RAX)
-        a.compare_number(R14, self.known.eager)
-        a.jump_if("above", "nest not")
+        self.small_axis(RDX)
         a.zero(RDX)
         a.test(R10)
         a.jump_if("equal", "fold kept")
@@ -382,6 +330,11 @@ class Folds(Nests):
         a.increase(R11, RSP)
         a.store(At(R11, OTHER), RAX)
         a.add(R13, 1)
+
+    def step(self) -> None:
+        """rax, rcx, rdx: an axis's extent, and the steps of array and result; r10: is it folded?  It is run
+        along, alone or as one with the axis before."""
+        a = self.asm
         a.label("fold step")
         a.compare_number(RAX, 1)
         a.jump_if("other", "fold many")
@@ -420,8 +373,8 @@ class Folds(Nests):
         a.count_down(RBP)
         a.jump_if("other", "fold part")
 
-    def result(self) -> None:
-        """The result, filled with what the fold begins with, is the first operand, too."""
+    def shape(self) -> None:
+        """The result, which is the first operand, too."""
         a = self.asm
         a.compare_number(At(RSP, INTO), 0)
         a.jump_if("other", "fold ordered")
@@ -461,6 +414,9 @@ class Folds(Nests):
         self.longest("fold", kept=True)
         self.made()
 
+    def filled(self) -> None:
+        """rbx: the result, filled with what the fold begins with."""
+        a = self.asm
         a.load(RDI, At(RBX, DATA))
         a.copy(RDX, RDI)
         a.increase(RDX, STEP)
@@ -472,17 +428,14 @@ class Folds(Nests):
                 a.compare(RAX, RCX)
                 a.constant(RAX, _bits(char, ufunc))
                 a.jump_if("equal", "fold wide" if char != "f" else "fold narrow")
-        a.label("fold narrow")
-        a.store_int(At(RDI), RAX)
-        a.add(RDI, 4)
-        a.compare(RDI, RDX)
-        a.jump_if("other", "fold narrow")
-        a.jump("fold filled")
-        a.label("fold wide")
-        a.store(At(RDI), RAX)
-        a.add(RDI, 8)
-        a.compare(RDI, RDX)
-        a.jump_if("other", "fold wide")
+        for label, size in (("fold narrow", 4), ("fold wide", 8)):
+            a.label(label)
+            a.store_bytes(At(RDI), RAX, size)
+            a.add(RDI, size)
+            a.compare(RDI, RDX)
+            a.jump_if("other", label)
+            if size < 8:
+                a.jump("fold filled")
         a.label("fold filled")
         self.quiet("fold")
         a.load(RBP, At(RBX, DATA))

@@ -6,27 +6,12 @@ other arrays, large ones, and what is wrong are for `calls`.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import C_CONTIGUOUS, DATA, DIMS, DTYPE, FLAGS, ITEMS, LENGTH, NDIM, TYPE
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.routines import COUNTED, KEPT, Known, Writer
+from lazyarr.object_fields import C_CONTIGUOUS, DATA, DIMS, DTYPE, ITEMS, LENGTH, NDIM, TYPE
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import COUNTED, KEPT
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R10, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 AXES = 4
 """At most."""
@@ -109,19 +94,14 @@ class Fresh(Writer):
             a.jump("fresh")
         a.label("fresh")
         a.keep(RDX, COUNTED)
-        a.constant(RAX, k.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "function")
+        self.if_forced("function")
         a.add(RSP, -8)
         a.call("dtype given")
-        a.push(RCX)
-        a.call("type of two")
-        a.pop(RCX)
+        self.call_keeping("type of two", RCX)
         a.add(RSP, 8)
         a.test(R8)
         a.jump_if("equal", "function")
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.reserve(LOCAL, *KEPT)
         for place, given in zip(GIVEN, (RDI, RSI, RDX, RCX), strict=True):
             a.store(place, given)
         a.copy(R14, R8)
@@ -142,9 +122,7 @@ class Fresh(Writer):
         a.test(R12)
         a.jump_if("equal", "fresh make")
         a.load(RDI, At(RBX))
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "fresh not")
+        self.call_or("number", "fresh not", RDX)
         a.compare_number(RAX, k.eager)
         a.jump_if("above", "fresh not")             # what is negative, too
         a.store(At(RBP), RAX)
@@ -160,19 +138,12 @@ class Fresh(Writer):
         """rbp: behind the dimensions.   r13: elements.   r14: their type.   r15: what they are."""
         a, k = self.asm, self.known
         a.label("fresh make")
-        self.on("Py_IncRef", R14)                   # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.copy(RSI, R14)
+        self.begin_array(R14)
         a.place(RCX, At(RSP, LENGTHS))
         a.copy(RDX, RBP)
         a.decrease(RDX, RCX)
         a.whole_words(RDX)
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.copy(RBX, RAX)
         a.test(RAX)
         a.jump_if("equal", "fresh no memory")
@@ -197,8 +168,7 @@ class Fresh(Writer):
         a.copy(RDI, RBX)
         a.constant(RSI, k.none)
         a.call("wrap")
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.leave()
         a.label("fresh zeros")
         a.zero(RSI)
@@ -211,8 +181,7 @@ class Fresh(Writer):
         a.label("fresh not")
         for given, place in zip((RDI, RSI, RDX, RCX), GIVEN, strict=True):
             a.load(given, place)
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.jump("function")
 
     # ------------------------------------------------------------------------------ copies
@@ -221,32 +190,20 @@ class Fresh(Writer):
         """rdi: an object.   rax: a copy, if it is a plain array that lies in C order; or zero."""
         a, k = self.asm, self.known
         a.label("copied")
-        a.push(RBX, R12, R13)
-        a.add(RSP, -16)
+        self.reserve(16, RBX, R12, R13)
         self.compare(At(RDI, TYPE), k.lazy, RAX)
         a.jump_if("other", "copied not")
-        a.call("unwrap")
-        a.test(RAX)
-        a.jump_if("equal", "copied not")
+        self.call_or("unwrap", "copied not")
         a.copy(RBX, RAX)
-        a.load_int(RAX, At(RBX, FLAGS))
-        a.keep(RAX, C_CONTIGUOUS)
-        a.jump_if("equal", "copied not")
+        self.unless_flagged(RBX, C_CONTIGUOUS, "copied not")
         self.numbers_type(RBX, "copied not")
         a.copy(RDI, RBX)
         a.call("nbytes")
         a.copy(R13, RAX)
-        self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.load(RSI, At(RBX, DTYPE))
+        self.begin_array(At(RBX, DTYPE))
         a.load_int(RDX, At(RBX, NDIM))
         a.load(RCX, At(RBX, DIMS))
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.copy(R12, RAX)
         a.test(RAX)
         a.jump_if("equal", "copied no memory")
@@ -264,8 +221,7 @@ class Fresh(Writer):
         a.label("copied not")
         a.zero(RAX)
         a.label("copied leave")
-        a.add(RSP, 16)
-        a.pop(R13, R12, RBX)
+        self.release(16, RBX, R12, R13)
         a.leave()
 
     def copy(self) -> None:
@@ -277,32 +233,18 @@ class Fresh(Writer):
         a.increase(RAX, RCX)
         a.test(RAX)
         a.jump_if("other", "method")
-        a.constant(RAX, self.known.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "method")
-        a.push(*kept)
-        a.call("copied")
-        a.pop(*reversed(kept))
+        self.if_forced("method")
+        self.call_keeping("copied", *kept)
         a.test(RAX)
         a.jump_if("equal", "method")
         a.leave()
 
     def array(self) -> None:
         """(function, args, count, names): `numpy.array`, of one array, or of what `listed` knows."""
-        a, k = self.asm, self.known
+        a = self.asm
         kept = RDI, RSI, RDX, RCX, R10
-        a.label("function array")
-        a.keep(RDX, COUNTED)
-        a.place(RAX, At(RDX, -1))
-        a.increase(RAX, RCX)
-        a.test(RAX)
-        a.jump_if("other", "function of values")
-        a.load(RAX, At(RSI))
-        self.compare(At(RAX, TYPE), k.lazy, R8)
-        a.jump_if("other", "function of values")
-        a.constant(R8, k.forced)
-        a.compare_number(At(R8), 0)
-        a.jump_if("other", "function")
+        self._of_one("function array", RAX, R8)
+        self.if_forced("function", R8)
         a.push(*kept)
         a.copy(RDI, RAX)
         a.call("copied")
@@ -311,25 +253,28 @@ class Fresh(Writer):
         a.jump_if("equal", "function")
         a.leave()
 
-    def itself(self) -> None:
-        """(function, args, count, names): `numpy.asarray`: the array itself."""
-        a, k = self.asm, self.known
-        a.label("function asarray")
+    def _of_one(self, label: str, first: int, scratch: int) -> None:
+        """The body of a function of one array of ours, which is in a register; else it is of values."""
+        a = self.asm
+        a.label(label)
         a.keep(RDX, COUNTED)
         a.place(RAX, At(RDX, -1))
         a.increase(RAX, RCX)
         a.test(RAX)
         a.jump_if("other", "function of values")
-        a.load(R8, At(RSI))
-        self.compare(At(R8, TYPE), k.lazy, RAX)
+        a.load(first, At(RSI))
+        self.compare(At(first, TYPE), self.known.lazy, scratch)
         a.jump_if("other", "function of values")
+
+    def itself(self) -> None:
+        """(function, args, count, names): `numpy.asarray`: the array itself."""
+        a, k = self.asm, self.known
+        self._of_one("function asarray", R8, RAX)
         self.compare(At(R8, k.storage), k.none, RAX)
         a.jump_if("other", "function")
         a.compare_number(At(R8, k.geo), 0)
         a.jump_if("equal", "function")
-        a.constant(RAX, k.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "function")
+        self.if_forced("function")
         self.count()
         a.push(R8)
         self.on("Py_IncRef", R8)

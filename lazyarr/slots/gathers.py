@@ -13,7 +13,6 @@ from lazyarr.object_fields import (
     BOOLS,
     DIMS,
     DTYPE,
-    FLAGS,
     ITEMS,
     LENGTH,
     NDIM,
@@ -22,25 +21,12 @@ from lazyarr.object_fields import (
     TYPE_NUMBER,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import ANY_SIZE
-from lazyarr.slots.routines import Framed, Known
 from lazyarr.slots.views import BOUNDS
+from lazyarr.slots.x86 import R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 MOST = 8
 """Parts of a key."""
@@ -77,8 +63,7 @@ class Gathers(Framed):
         zero: then r15 may be gone."""
         a, k = self.asm, self.known
         a.label("key")
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.reserve(LOCAL, *KEPT)
         a.store(ONE, RBP)
         a.place(R13, ONE)
         a.constant(R12, 1)
@@ -113,8 +98,7 @@ class Gathers(Framed):
         a.label("key none")
         a.zero(RAX)
         a.label("key leave")
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.leave()
 
     def part(self) -> None:
@@ -138,9 +122,7 @@ class Gathers(Framed):
         a.jump_if("equal", "key list")
         self.compare(RDI, k.ellipsis, RCX)
         a.jump_if("equal", "key not")
-        a.call("index type")
-        a.test(RAX)
-        a.jump_if("equal", "key not")
+        self.call_or("index type", "key not")
         a.jump("key passed")
         a.label("key slice")                        # of integers and None: others run Python
         for at in BOUNDS:
@@ -148,9 +130,7 @@ class Gathers(Framed):
             self.compare(RAX, k.none, RCX)
             a.jump_if("equal", f"key bound {at}")
             a.load(RAX, At(RAX, TYPE))
-            a.call("index type")
-            a.test(RAX)
-            a.jump_if("equal", "key not")
+            self.call_or("index type", "key not")
             a.label(f"key bound {at}")
         a.call("key length")
         a.label("key passed")
@@ -199,9 +179,7 @@ class Gathers(Framed):
         """A part, in rdi, that picks elements of one axis: the most of these are as many as there are."""
         a = self.asm
         a.label("key list")
-        a.call("argument list")
-        a.test(RAX)
-        a.jump_if("equal", "key not")
+        self.call_or("argument list", "key not")
         a.load(RDI, At(RAX, LENGTH))
         a.call("key picked")
         a.jump("key passed")
@@ -237,9 +215,7 @@ class Gathers(Framed):
         """(a, key): of a plain array, whose real one is r15, or of a part."""
         a, k, key = self.asm, self.known, At(RSP)
         a.label("item gathered")
-        a.call("key")
-        a.test(RAX)
-        a.jump_if("equal", "back")
+        self.call_or("key", "back")
         a.store(key, RAX)
         a.copy(RDI, RBX)
         a.zero(RSI)
@@ -252,9 +228,7 @@ class Gathers(Framed):
         a.jump("back")
         a.label("get_item gathered")
         self._if_mask("item parts", "get_item by key")
-        a.call("key")
-        a.test(RAX)
-        a.jump_if("equal", "back")
+        self.call_or("key", "back")
         a.store(key, RAX)
         self.on("Py_IncRef", R15)
         a.label("get_item gathers")
@@ -318,12 +292,8 @@ class Gathers(Framed):
         a, k = self.asm, self.known
         key, value, locked = At(RSP), At(RSP, 8), At(RSP, 16)
         a.label("store gathered")
-        a.load_int(RAX, At(R15, FLAGS))
-        a.keep(RAX, WRITEABLE)
-        a.jump_if("equal", "back")                  # which comes before errors in keys
-        a.call("key")
-        a.test(RAX)
-        a.jump_if("equal", "store masked")
+        self.unless_flagged(R15, WRITEABLE, "back")                  # which comes before errors in keys
+        self.call_or("key", "store masked")
         a.label("store by key")
         a.store(key, RAX)
         self.real(value, R12, "look", "set_item key back")
@@ -345,9 +315,7 @@ class Gathers(Framed):
         a.test(RAX)
         a.jump_if("equal", "store gathered unlock back")
         a.load(RDI, At(RBX, k.storage))
-        a.call("free")
-        a.test(RAX)
-        a.jump_if("equal", "store gathered window back")
+        self.call_or("free", "store gathered window back")
         a.copy(RDI, R15)
         a.load(RSI, key)
         a.load(RDX, value)
@@ -379,9 +347,7 @@ class Gathers(Framed):
         self.compare(At(RBP, TYPE), k.lazy, RAX)
         a.jump_if("other", "back")
         a.copy(RDI, RBP)
-        a.call("look")
-        a.test(RAX)
-        a.jump_if("equal", "back")
+        self.call_or("look", "back")
         a.load(RCX, At(RAX, DTYPE))
         a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
         a.jump_if("equal", "store by key")

@@ -70,11 +70,10 @@ def attach(writes: bool) -> bool:
     if found is None:
         return False
     code, missing, labels = found
-    known, slots, own = addresses(), _places(), [*METHODS.split(), *OTHER_METHODS]
-    of_ufuncs = UFUNC_METHODS.split()
+    known, slots = addresses(), _places()
     known.update({before(number): place.value for number, place in slots})
-    known.update({record_of(name): _record(name) for name in own})
-    known.update({record_of(x): _record_of_ufunc(x) for x in of_ufuncs})
+    known.update({record_of(name): _record(name) for name in _OWN})
+    known.update({record_of(name): _record_of_ufunc(name) for name in _OF_UFUNCS})
     memory = _executable(code, known, missing)
     if memory is None:
         return True                                 # memory may not be made executable here
@@ -84,14 +83,30 @@ def attach(writes: bool) -> bool:
     at = {name: address + offset for name, offset in labels.items()}
     for number, place in slots:
         place.value = at[entry_of(number)]
-    for name, descriptor in [*methods(ndarray, {name: at[method_of(name)] for name in own}), *attributes(at)]:
-        setattr(ndarray, name, descriptor)
-    for name, descriptor in methods(ufunc, {name: at[method_of(name)] for name in of_ufuncs}):
-        setattr(ufunc, name, descriptor)
+    _put_methods(at)
     for name in FOLDS:                              # what is called in the place of NumPy's
         fields.word(known[record_of(name)]).value = id(_folding(at, THEIRS[name]))
     with suppress(ValueError):                      # the program has cleared the list
         gc.callbacks[gc.callbacks.index(COLLECTING.hear)] = fastcall("hear", at["collector"])
+    _put_functions(at)
+    through_slots(lambda call: offered_as(call, call))
+    return True
+
+
+_OWN, _OF_UFUNCS = [*METHODS.split(), *OTHER_METHODS], UFUNC_METHODS.split()
+
+
+def _put_methods(at: Mapping[str, int]) -> None:
+    """Methods and attributes of arrays, and methods of ufuncs."""
+    own = methods(ndarray, {name: at[method_of(name)] for name in _OWN})
+    for name, descriptor in [*own, *attributes(at)]:
+        setattr(ndarray, name, descriptor)
+    for name, descriptor in methods(ufunc, {name: at[method_of(name)] for name in _OF_UFUNCS}):
+        setattr(ufunc, name, descriptor)
+
+
+def _put_functions(at: Mapping[str, int]) -> None:
+    """By what functions and ufuncs are called, those that there are, and those that are made from now on."""
     firsts = _by_last_name({at[routine]: names for routine, names in QUICK.items()})
     entries = _by_last_name({at[body]: names for body, names in ENTRIES.items()})
     reads, shapes, special = map(_by_last_name, (_joined(READING, WRITING), SHAPES, SPECIAL))
@@ -114,13 +129,11 @@ def attach(writes: bool) -> bool:
 
     MADE.append(hear)
     ufuncs.MADE.append(hear_ufunc)
-    for of_ours in [*ufuncs.UFUNCS.values()]:
-        hear_ufunc(of_ours)
-    for x, made in list(ADAPTED.values()):
-        if isinstance(made, Function):
-            hear(made, x)
-    through_slots(lambda call: offered_as(call, call))
-    return True
+    for made in [*ufuncs.UFUNCS.values()]:
+        hear_ufunc(made)
+    for x, of_ours in list(ADAPTED.values()):
+        if isinstance(of_ours, Function):
+            hear(of_ours, x)
 
 
 _FOLDING = [getattr(numpy, name) for name in FOLDS]

@@ -20,28 +20,12 @@ from lazyarr.object_fields import (
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.elements import NUMBERS
+from lazyarr.slots.framed import Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import ANY_SIZE
-from lazyarr.slots.routines import Framed, Known
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 VIEW, ELEMENT = 1, 2
 """What a key picks."""
@@ -62,9 +46,7 @@ class Items(Framed):
         a, key = self.asm, At(RSP)
         a.label("get_item other")
         a.copy(RDI, RBX)
-        a.call("unwrap")
-        a.test(RAX)
-        a.jump_if("equal", "managed item")
+        self.call_or("unwrap", "managed item")
         a.copy(R15, RAX)
         self.is_objects(R15, RAX)                   # which may be arrays
         a.jump_if("equal", "back")
@@ -164,9 +146,7 @@ class Items(Framed):
         a.jump("back")
 
         a.label("managed element")
-        a.call("elements")
-        a.test(RAX)
-        a.jump_if("equal", "managed temporary")
+        self.call_or("elements", "managed temporary")
         a.copy(R15, RAX)
         self.on("Py_IncRef", R15)
         a.label("managed window")
@@ -195,9 +175,7 @@ class Items(Framed):
         a.copy(RDI, RBX)
         a.zero(RSI)
         a.constant(RDX, ANY_SIZE)
-        a.call("look as")
-        a.test(RAX)
-        a.jump_if("equal", "back")
+        self.call_or("look as", "back")
         a.copy(R15, RAX)
         a.jump("managed window")
 
@@ -212,10 +190,7 @@ class Items(Framed):
         a.jump_if("equal", "row before")
         a.compare_number(At(RAX, NDIM), 2, wide=False)
         a.jump_if("below", "row before")            # an element
-        a.load(RCX, At(RAX, DTYPE))
-        a.load_int(RCX, At(RCX, TYPE_NUMBER))
-        a.compare_number(RCX, NUMBERS)
-        a.jump_if("above", "row before")
+        self.if_type_above(RAX, NUMBERS, "row before", RCX, RCX)
         a.load(RDX, At(RDI, k.storage))
         a.test(RDX)
         a.jump_if("equal", "row before")
@@ -242,9 +217,7 @@ class Items(Framed):
         a.add(RCX, 8)
         a.load_int(RSI, At(RDI, NDIM))
         a.add(RSI, -1)
-        a.call("view made")
-        a.test(RAX)
-        a.jump_if("equal", "row by NumPy")
+        self.call_or("view made", "row by NumPy")
         a.label("row made")
         a.copy(R13, RAX)
         a.test(RAX)
@@ -361,9 +334,7 @@ class Items(Framed):
         a, key, value = self.asm, At(RSP), At(RSP, 8)
         a.label("set_item other")
         a.copy(RDI, RBX)
-        a.call("unwrap")
-        a.test(RAX)
-        a.jump_if("equal", "managed store")
+        self.call_or("unwrap", "managed store")
         a.copy(R15, RAX)
         self.is_objects(R15, RAX)
         a.jump_if("equal", "back")

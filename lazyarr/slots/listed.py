@@ -11,27 +11,10 @@ taken, too.
 from __future__ import annotations
 
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, LIST_ITEMS, TYPE, VALUE
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.routines import COUNTED, KEPT, LOOPS, Framed, Known
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import COUNTED, KEPT, LOOPS, Framed
+from lazyarr.slots.known import Known
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 LOCAL = 56
 """Bytes on the stack: with the registers and the return address, a multiple of 16."""
@@ -45,8 +28,8 @@ class Listed(Framed):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.listed, self.rows, self.filled, self.scan, self.fill, self.is_listed, self.operands,
-            self.of_ufunc, self.function,
+            self.listed, self.new, self.rows, self.filled, self.scan, self.fill, self.is_listed,
+            self.operands, self.of_ufunc, self.made_for_ufunc, self.function, self.function_made,
         ):  # fmt: skip
             write()
 
@@ -56,8 +39,7 @@ class Listed(Framed):
         """rdi: an object.   rsi: not zero if it is to be of double precision.   rax: a new array, or zero."""
         a, k = self.asm, self.known
         a.label("listed")
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.reserve(LOCAL, *KEPT)
         a.copy(RBX, RDI)
         a.store(DOUBLES, RSI)
         a.zero(R9)                                  # floats
@@ -72,11 +54,12 @@ class Listed(Framed):
         for sequence in k.lists, k.tuples:
             self.compare(RAX, sequence, RCX)
             a.jump_if("equal", "listed rows")
-        a.call("listed scan")
-        a.test(RAX)
-        a.jump_if("equal", "listed none")
+        self.call_or("listed scan", "listed none")
         a.store(At(RSP, LENGTHS), RAX)
 
+    def new(self) -> None:
+        """r9: how many of its parts are floats.   r14: the length of rows.   r15: a new array for them."""
+        a, k = self.asm, self.known
         a.label("listed found")
         a.constant(R12, k.doubles)
         a.increase(R9, DOUBLES)
@@ -84,21 +67,14 @@ class Listed(Framed):
         a.jump_if("other", "listed typed")
         a.constant(R12, k.words)
         a.label("listed typed")
-        self.on("Py_IncRef", R12)                   # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.copy(RSI, R12)
+        self.begin_array(R12)
         a.constant(RDX, 1)
         a.place(RCX, At(RSP, LENGTHS))
         a.test(R14)
         a.jump_if("equal", "listed of one axis")
         a.add(RDX, 1)
         a.label("listed of one axis")
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.copy(R15, RAX)
         a.test(RAX)
         a.jump_if("other", "listed made")
@@ -106,8 +82,7 @@ class Listed(Framed):
         a.label("listed none")
         a.zero(RAX)
         a.label("listed leave")
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.leave()
 
     def rows(self) -> None:
@@ -164,9 +139,7 @@ class Listed(Framed):
         a.copy(RDX, RAX)
         a.load(RDI, At(RBP))
         a.load(RSI, At(RSP, LENGTHS + 8))
-        a.call("listed fill")
-        a.test(RAX)
-        a.jump_if("equal", "listed changed")
+        self.call_or("listed fill", "listed changed")
         a.add(RBP, 8)
         a.load(RCX, At(RSP, LENGTHS))
         a.count_down(RCX)
@@ -220,9 +193,7 @@ class Listed(Framed):
         a.load(RDI, At(RBP))
         self.compare(R12, k.doubles, RAX)
         a.jump_if("equal", "listed fill double")
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "listed fill not")
+        self.call_or("number", "listed fill not", RDX)
         a.store(At(R15), RAX)
         a.label("listed fill next")
         a.add(RBP, 8)
@@ -236,9 +207,7 @@ class Listed(Framed):
         for floats in k.floats, k.double:
             self.compare(RCX, floats, RAX)
             a.jump_if("equal", "listed fill given")
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "listed fill not")
+        self.call_or("number", "listed fill not", RDX)
         a.to_double(At(R15))
         a.jump("listed fill next")
         a.label("listed fill given")
@@ -286,18 +255,12 @@ class Listed(Framed):
             a.label(f"{body} perhaps listed")
             for operand, other, name in pairs if either else pairs[:1]:
                 a.copy(RDI, operand)
-                a.call("is listed")
-                a.test(RAX)
-                a.jump_if("equal", f"{body} {name} no list")
+                self.call_or("is listed", f"{body} {name} no list")
                 a.copy(RDI, other)
-                a.call("unwrap")
-                a.test(RAX)
-                a.jump_if("equal", "back")
+                self.call_or("unwrap", "back")
                 a.copy(RDI, operand)
                 a.zero(RSI)
-                a.call("listed")
-                a.test(RAX)
-                a.jump_if("equal", "back")
+                self.call_or("listed", "back")
                 a.copy(R15, RAX)
                 for register, given in ((RDI, RBX), (RSI, RBP)):
                     a.copy(register, R15 if given == operand else given)
@@ -317,21 +280,17 @@ class Listed(Framed):
 
     def of_ufunc(self) -> None:
         """As `bodies` has it: rbp: r15 operands, one or two."""
-        a, x, y = self.asm, At(RSP), At(RSP, 8)
+        a, y = self.asm, At(RSP, 8)
         a.label("ufunc perhaps listed")
         a.zero(RAX)
         a.store(y, RAX)                             # whether there is a list
         for at in (0, 8):
             a.load(RDI, At(RBP, at))
-            a.call("is listed")
-            a.test(RAX)
-            a.jump_if("equal", f"ufunc {at} no list")
+            self.call_or("is listed", f"ufunc {at} no list")
             a.store(y, RAX)
             a.jump(f"ufunc {at} looked at")
             a.label(f"ufunc {at} no list")
-            a.call("operand")
-            a.test(RAX)
-            a.jump_if("equal", "ufunc parts")
+            self.call_or("operand", "ufunc parts")
             a.label(f"ufunc {at} looked at")
             if not at:
                 a.compare_number(R15, 1)
@@ -339,6 +298,10 @@ class Listed(Framed):
         a.label("ufunc looked at")
         a.compare_number(y, 0)
         a.jump_if("equal", "ufunc parts")
+
+    def made_for_ufunc(self) -> None:
+        """The ufunc's function again, with arrays in the place of lists."""
+        a, x, y = self.asm, At(RSP), At(RSP, 8)
         for at, place in ((0, x), (8, y)):
             a.load(RDI, At(RBP, at))
             a.call("is listed")
@@ -346,9 +309,7 @@ class Listed(Framed):
             a.copy(RAX, RDI)
             a.jump_if("equal", f"ufunc {at} as it is")
             a.zero(RSI)
-            a.call("listed")
-            a.test(RAX)
-            a.jump_if("equal", "back" if not at else "ufunc one listed")
+            self.call_or("listed", "back" if not at else "ufunc one listed")
             a.jump(f"ufunc {at} found")
             a.label(f"ufunc {at} as it is")
             a.push(RAX, RAX)
@@ -381,61 +342,46 @@ class Listed(Framed):
     def function(self) -> None:
         """(function, args, count, names): `numpy.array` and the like, of a list, perhaps with a type."""
         a, k = self.asm, self.known
-        given = RDI, RSI, RDX, RCX, R11             # the last is the type, or zero
         a.label("function of values")
         a.keep(RDX, COUNTED)
         a.jump_if("equal", "function")
-        a.constant(RAX, k.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "function")
+        self.if_forced("function")
         a.load(R8, At(RSI))
         for sequence in k.lists, k.tuples:
             self.compare(At(R8, TYPE), sequence, RAX)
             a.jump_if("equal", "function of list")
         a.jump("function")
         a.label("function of list")
-        a.zero(R11)
+        a.add(RSP, -8)
+        a.call("dtype given")                       # in `fresh`, as the next one
+        a.add(RSP, 8)
+        a.test(RAX)
+        a.jump_if("equal", "function")
+        a.copy(R11, RAX)
         a.zero(R9)                                  # doubles are asked for
-        a.compare_number(RDX, 2)
-        a.jump_if("above", "function")
-        a.jump_if("equal", "function of list typed")
-        a.test(RCX)
+        self.compare(R11, k.none, RAX)
         a.jump_if("equal", "function of list begins")
-        a.compare_number(At(RCX, LENGTH), 1)
-        a.jump_if("other", "function")
-        a.push(*given)
-        a.load(RDI, At(RCX, ITEMS))
-        a.constant(RSI, k.dtype)
-        self.call("PyUnicode_CompareWithASCIIString")
-        a.pop(*reversed(given))
-        a.test_int(RAX)
-        a.jump_if("other", "function")
-        a.zero(R9)
-        a.load(R8, At(RSI))
-        a.jump("function of list named")
-        a.label("function of list typed")
-        a.test(RCX)
-        a.jump_if("other", "function")
-        a.label("function of list named")
-        a.load(R11, At(RSI, 8))
-        for types, to in (
-            ((k.integers, k.word, k.words), "begins"), ((k.floats, k.double, k.doubles), "as doubles"),
-        ):  # fmt: skip
-            for one in types:
-                self.compare(R11, one, RAX)
-                a.jump_if("equal", f"function of list {to}")
-        a.jump("function")
-        a.label("function of list as doubles")
+        a.copy(RAX, R11)
+        self.call_keeping("type of two", RCX)
+        a.test(R8)
+        a.jump_if("equal", "function")
+        self.compare(R8, k.doubles, RAX)
+        a.jump_if("other", "function of list begins")
         a.constant(R9, 1)
+
+    def function_made(self) -> None:
+        """r9: are doubles asked for?   r11: the type, or None."""
+        a, k = self.asm, self.known
+        given = RDI, RSI, RDX, RCX, R11
         a.label("function of list begins")
         a.push(*given)
-        a.copy(RDI, R8)
+        a.load(RDI, At(RSI))
         a.copy(RSI, R9)
         a.call("listed")
         a.pop(*reversed(given))
         a.test(RAX)
         a.jump_if("equal", "function")
-        a.test(R11)
+        self.compare(R11, k.none, R8)
         a.jump_if("equal", "function of list made")
         a.push(*given)                              # is it of that type?
         a.copy(RDI, R11)

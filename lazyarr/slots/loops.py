@@ -2,14 +2,15 @@
 
 In:  operands of which one is a plain array that lies in one run, the other a plain array of the same type and
 shape, or a scalar that is one of that type, or windows on parts; a table of loops (`loop_tables`).
-Out: what NumPy gives for them, from the loop that it would choose; all else goes on to the whole of NumPy.
+Out: what NumPy gives for them, from the loop that it would choose; what has to be broadcast or cast goes on
+to `nests` and `mixed`, all else to the whole of NumPy.
 What NumPy does around a loop takes ten times as long as the loop on a hundred elements.  What that settles is
 settled here by looks at fields: nothing is cast, nothing broadcast but a scalar, the result lies in C order.
 Only loops are called of which each element has the same bits whatever its neighbours and strides.
 
 A loop reports errors by the CPU's status.  Where it leaves some, what was computed is thrown away, and NumPy
-does it again, with its warnings.  So operators in place compute aside; they
-may then read what they write, too, as in NumPy.
+does it again, with its warnings.  So operators in place compute aside; they may then read what they write,
+too, as in NumPy.
 Always holds: no Python runs before the result is made, and nobody else gets a turn.
 """
 
@@ -26,114 +27,36 @@ from lazyarr.object_fields import (
     NDIM,
     STRIDES,
     TYPE,
-    TYPE_NUMBER,
     VALUE,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R13,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.loop_tables import (
-    ASIDE,
-    DOUBLE,
-    ENTRY,
-    FLAGGED,
-    INTEGER,
-    LONE,
-    SINGLE,
-    TABLE,
-    TYPES,
-    UFUNCS,
-    word_of,
-)  # fmt: skip
-from lazyarr.slots.routines import LOOPS, Framed, Known
-
-MOST = 8192
-"""Elements; beyond, what NumPy does around a loop takes little of the time."""
-EXACT = 1 << 24
-"""Integers up to this are numbers of all floating types that have loops here."""
-
-ERRORS = 0x1D
-"""Bits of the CPU's status: invalid, division by zero, overflow, underflow."""
-NO_ERRORS = 0xFFC0
-"""All others, but for the one that says that something was rounded."""
-
-WORDS = 128
-"""Bytes on the stack, a multiple of 16."""
-ARGS, N, STEPS = 16, 40, 48
-"""Where it has the addresses of operands and result, the number of elements, and the steps.  (Before: two
-arguments of a function that makes arrays.)"""
-LOOP, SCALAR, STATUS, SECOND, TURNED, OTHER, CAST = (At(RSP, 72 + 8 * k) for k in range(7))
-"""The row of the table; a scalar's value; the CPU's status; the second array, or 0; where the first one is
-among the operands, in bytes; the object that is no array; an array that one of them was cast to, or 0."""
-NUMPYS, FUNCTION, GIVEN, RESULT, OF, KINDS = (8 * k for k in range(6))
-"""Of a row: the type's descriptor, the loop, its last argument, the result's descriptor, the class of
-scalars, and kinds."""
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import LOOPS
+from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import (
+    ARGS,
+    CAST,
+    EXACT,
+    KINDS,
+    LOOP,
+    MOST,
+    NUMPYS,
+    OF,
+    OTHER,
+    RESULT,
+    SCALAR,
+    SECOND,
+    STEPS,
+    TURNED,
+    WORDS,
+    LoopCalls,
+    N,
+)
+from lazyarr.slots.loop_tables import ASIDE, DOUBLE, INTEGER, LONE, SINGLE, TABLE, UFUNCS, word_of
+from lazyarr.slots.x86 import R8, R9, R10, R11, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 
-class Errors(Framed):
-    """Writes what looks at errors of floating point."""
-
-    def unless_errors(self, leave: str) -> None:
-        """On to a label, if there are any."""
-        a = self.asm
-        a.status(STATUS)
-        a.x87_status()
-        a.keep(RAX, ERRORS)
-        a.jump_if("other", leave)
-        a.load_int(RAX, STATUS)
-        a.keep(RAX, ERRORS)
-        a.jump_if("other", leave)
-
-    def without_errors(self, body: str) -> None:
-        """What others left there goes, as it would in NumPy."""
-        a = self.asm
-        self.unless_errors(f"{body} clear")
-        a.jump(f"{body} ready")
-        a.label(f"{body} clear")
-        a.load_int(RAX, STATUS)
-        a.keep(RAX, NO_ERRORS)
-        a.store(STATUS, RAX)
-        a.clear_status(STATUS)
-        a.label(f"{body} ready")
-
-    def quiet(self, body: str) -> None:
-        """No errors are left from before, where they count."""
-        a = self.asm
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", f"{body} loop quiet")
-        self.without_errors(f"{body} loop")
-        a.label(f"{body} loop quiet")
-
-    def checked(self, leave: str) -> None:
-        """On to a label, if the loop met an error."""
-        a, label = self.asm, f"checked {len(self.asm.code)}"
-        a.load(RAX, LOOP)
-        a.load(RAX, At(RAX, KINDS))
-        a.keep(RAX, FLAGGED)
-        a.jump_if("equal", label)
-        self.unless_errors(leave)
-        a.label(label)
-
-
-class Loops(Errors):
+class Loops(LoopCalls):
     """Writes the bodies; those of `bodies` go on where these do not answer."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
@@ -175,9 +98,7 @@ class Loops(Errors):
         a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "binary by NumPy")
-        a.call("loop")
-        a.test(RAX)
-        a.jump_if("equal", "binary by NumPy")
+        self.call_or("loop", "binary by NumPy")
         a.copy(R13, RAX)
         a.jump("answer")
 
@@ -221,9 +142,7 @@ class Loops(Errors):
         a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "unary by NumPy")
-        a.call("lone loop")
-        a.test(RAX)
-        a.jump_if("equal", "unary by NumPy")
+        self.call_or("lone loop", "unary by NumPy")
         a.copy(R13, RAX)
         a.jump("answer")
 
@@ -248,8 +167,7 @@ class Loops(Errors):
         """rbx: an operand.   r9: the table.   rax: a new real array, or zero, if it is not made here."""
         a = self.asm
         a.label("lone loop")
-        a.push(R15)
-        a.add(RSP, -WORDS)
+        self.reserve(WORDS, R15)
         a.copy(RDI, RBX)
         a.call("plain")
         a.copy(R15, RAX)
@@ -275,9 +193,7 @@ class Loops(Errors):
         a.store(LOOPS, R9)
         a.test(R9)
         a.jump_if("equal", "in_place by NumPy")
-        a.call("loop over")
-        a.test(RAX)
-        a.jump_if("equal", "in_place by NumPy")
+        self.call_or("loop over", "in_place by NumPy")
         self.count()
         a.jump("in_place counts")
 
@@ -329,8 +245,7 @@ class Loops(Errors):
         a.label("in_place loop not")
         a.zero(RAX)
         a.label("in_place loop leave")
-        a.add(RSP, WORDS)
-        a.pop(R15)
+        self.release(WORDS, R15)
         a.leave()
 
     def reals(self) -> None:
@@ -343,13 +258,11 @@ class Loops(Errors):
             a.label(label)
             a.test(R9)
             a.jump_if("equal", "reals not")
-            a.push(RBX, RBP)
-            a.add(RSP, -8)
+            self.reserve(8, RBX, RBP)
             a.copy(RBX, R15)
             a.copy(RBP, RAX)
             a.call(routine)
-            a.add(RSP, 8)
-            a.pop(RBP, RBX)
+            self.release(8, RBX, RBP)
             a.leave()
         a.label("reals not")
         a.zero(RAX)
@@ -360,19 +273,10 @@ class Loops(Errors):
     def _new(self, body: str) -> None:
         """r15: a new array of the shape of the one in r15, of the result's type."""
         a = self.asm
-        a.load(RAX, LOOP)
-        self.on("Py_IncRef", At(RAX, RESULT))       # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.load(RSI, LOOP)
-        a.load(RSI, At(RSI, RESULT))
-        a.constant(RDI, self.known.real)
+        self.begin_result()
         a.load_int(RDX, At(R15, NDIM))
         a.load(RCX, At(R15, DIMS))
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.copy(R15, RAX)
         a.test(RAX)
         a.jump_if("equal", f"{body} loop no memory")
@@ -398,8 +302,7 @@ class Loops(Errors):
             self.on("Py_DecRef", RDI)
             a.load(RAX, LOOP)
             a.label("binary loop done")
-        a.add(RSP, WORDS)
-        a.pop(R15)
+        self.release(WORDS, R15)
         a.leave()
 
     def _begin(self, body: str) -> None:
@@ -437,16 +340,7 @@ class Loops(Errors):
     def _row(self, body: str) -> None:
         """The row for the array in r15; its step and elements are noted."""
         a, leave = self.asm, f"{body} loop not"
-        a.load(RSI, At(R15, DTYPE))
-        a.load_int(RAX, At(RSI, TYPE_NUMBER))
-        a.compare_number(RAX, TYPES - 1)
-        a.jump_if("above", leave)
-        a.constant(RCX, ENTRY)
-        a.multiply(RAX, RCX)
-        a.increase(RAX, R9)
-        a.compare(At(RAX, NUMPYS), RSI)
-        a.jump_if("other", leave)
-        a.store(LOOP, RAX)
+        self.find_loop(leave, NUMPYS)
         a.copy(RDI, R15)
         a.call("step")
         if body != "binary":
@@ -498,9 +392,7 @@ class Loops(Errors):
         a.add(RDX, 8)
         a.count_down(RCX)
         a.jump_if("other", f"{body} loop axis")
-        a.call("step")
-        a.test(RAX)
-        a.jump_if("equal", apart)
+        self.call_or("step", apart)
         a.store(At(RSP, STEPS + 8), RAX)
         a.load(RAX, At(RDI, DATA))
         a.store(At(RSP, ARGS + 8), RAX)
@@ -573,12 +465,7 @@ class Loops(Errors):
         a = self.asm
         a.store(At(RSP, STEPS + behind), RCX)
         a.store(At(RSP, ARGS + behind), RDX)
-        a.load(RAX, LOOP)
-        a.load(RCX, At(RAX, GIVEN))
-        for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):
-            a.place(register, At(RSP, at))
-        a.load(RAX, At(RAX, FUNCTION))
-        a.call_at(RAX)
+        self.call_loop()
 
     # ----------------------------------------------------------------------------- routines
 
@@ -623,16 +510,12 @@ class Loops(Errors):
         everywhere; else zero, also if it has no axes, or is not aligned; rcx is lost, nothing else."""
         a = self.asm
         a.label("step")
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, ALIGNED)
-        a.jump_if("equal", "step leave")
+        self.unless_flagged(RDI, ALIGNED, "step leave")
         a.load_int(RCX, At(RDI, NDIM))
         a.compare_number(RCX, 1)
         a.jump_if("equal", "step along")
         a.jump_if("below", "step none")
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, C_CONTIGUOUS)
-        a.jump_if("equal", "step leave")
+        self.unless_flagged(RDI, C_CONTIGUOUS, "step leave")
         a.load(RAX, At(RDI, DTYPE))
         a.load(RAX, At(RAX, ITEMSIZE))
         a.leave()

@@ -6,14 +6,15 @@ NumPy casts it, too, element by element into its iterator's buffers, which takes
 
 from __future__ import annotations
 
-from lazyarr.object_fields import C_CONTIGUOUS, DATA, DTYPE, FLAGS, FLOATS, TYPE_NUMBER
-from lazyarr.slots.assembler import R15, RAX, RCX, RDI, RDX, RSI, RSP, Assembler, At
+from lazyarr.object_fields import C_CONTIGUOUS, DATA, DTYPE, FLOATS, TYPE_NUMBER
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import ARGS, CAST, LOOP, MOST, NUMPYS, SECOND, STEPS, LoopCalls
 from lazyarr.slots.loop_tables import DOUBLES, ENTRY
-from lazyarr.slots.loops import ARGS, CAST, LOOP, MOST, NUMPYS, SECOND, STEPS, Errors
-from lazyarr.slots.routines import Known
+from lazyarr.slots.x86 import R15, RAX, RCX, RDI, RDX, RSI, RSP
 
 
-class Mixed(Errors):
+class Mixed(LoopCalls):
     """Writes where "loop" goes on."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
@@ -39,9 +40,7 @@ class Mixed(Errors):
         a.jump_if("other", "binary loop not")
         a.store(LOOP, RDX)
         a.copy(RDI, R15)
-        a.call("cast")
-        a.test(RAX)
-        a.jump_if("equal", "binary loop not")
+        self.call_or("cast", "binary loop not")
         a.copy(R15, RAX)
         a.load(RAX, At(R15, DATA))
         a.store(At(RSP, ARGS), RAX)
@@ -66,13 +65,8 @@ class Mixed(Errors):
         here."""
         a, k, up = self.asm, self.known, 8
         a.label("cast")
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, C_CONTIGUOUS)
-        a.jump_if("equal", "cast leave")
-        a.load(RSI, At(RDI, DTYPE))
-        a.load_int(RAX, At(RSI, TYPE_NUMBER))
-        a.compare_number(RAX, FLOATS)
-        a.jump_if("above", "cast not")
+        self.unless_flagged(RDI, C_CONTIGUOUS, "cast leave")
+        self.if_type_above(RDI, FLOATS, "cast not", RSI)
         a.test(RAX)
         a.jump_if("equal", "cast native")           # truth values
         a.times_word(RAX)

@@ -11,43 +11,13 @@ from __future__ import annotations
 
 import numpy
 
-from lazyarr.object_fields import ALIGNED, DATA, DIMS, FLAGS, ITEMSIZE, NDIM, STRIDES
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.object_fields import ALIGNED, DATA, DIMS, ITEMSIZE, NDIM, STRIDES
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import ARGS, FUNCTION, LOOP, RESULT, SECOND, STEPS, TURNED, WORDS, LoopCalls, N
 from lazyarr.slots.loop_tables import ENTRY, word_of
-from lazyarr.slots.loops import (
-    ARGS,
-    FUNCTION,
-    GIVEN,
-    LOOP,
-    RESULT,
-    SECOND,
-    STEPS,
-    TURNED,
-    WORDS,
-    Errors,
-    N,
-)  # fmt: skip
-from lazyarr.slots.routines import Known
 from lazyarr.slots.short_rows import ROWS, rows_of
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 AXES = 8
 """Of the result, at most."""
@@ -60,8 +30,9 @@ OWN = 64
 find out how to run."""
 
 SHAPE, EXTENTS, FIRST, OTHER, INTO, LEFT = (WORDS + 8 * AXES * k for k in range(6))
-"""On the stack, above what `loops` has there: the result's shape, and of each axis that is run along, the
-innermost first, its extent, the steps of the two operands and the result, and how far it is still to go."""
+"""On the stack, above what `loop_calls` has there: the result's shape, and of each axis that is run along,
+the innermost first, its extent, the steps of the two operands and the result, and how far it is still to
+go."""
 STRIDES_OF = FIRST, OTHER, INTO
 LAST, LAST_OTHER, HERE, STEP, DIMENSIONS, RUN, _ = (At(RSP, LEFT + 8 * (AXES + k)) for k in range(7))
 """The last step of either operand that is not zero; an axis's extent; the result's next step; its axes; the
@@ -71,12 +42,74 @@ FRAME = LEFT + 8 * (AXES + 7)
 assert (FRAME + 8 * len(KEPT)) % 16 == 0
 
 
-class Nests(Errors):
+class Along(LoopCalls):
+    """Writes what nests and folds have in common."""
+
+    def small_axis(self, scratch: int) -> None:
+        """rax: an axis's length.   r14: elements, which are to stay few."""
+        a = self.asm
+        a.place(scratch, At(RAX, -1))
+        a.compare_number(scratch, max(self.known.eager, 1) - 1)     # (nothing is below, too)
+        a.jump_if("above", "nest not")
+        a.multiply(R14, RAX)
+        a.compare_number(R14, self.known.eager)
+        a.jump_if("above", "nest not")
+
+    def longest(self, nest: str = "nest", kept: bool = False) -> None:
+        """Where rows are short, those along a longer axis; of folds, one that is kept."""
+        a = self.asm
+        a.load(RAX, At(RSP, EXTENTS))
+        a.compare_number(RAX, SHORT - 1)
+        a.jump_if("above", f"{nest} along")
+        a.constant(RCX, LONGER)
+        a.multiply(RAX, RCX)
+        a.zero(RDX)
+        a.constant(R8, 8)
+        a.label(f"{nest} longer")
+        a.compare(R8, R12)
+        a.jump_if("equal", f"{nest} longest")
+        a.copy(R9, RSP)
+        a.increase(R9, R8)
+        a.add(R8, 8)
+        if kept:
+            a.compare_number(At(R9, INTO), 0)
+            a.jump_if("equal", f"{nest} longer")
+        a.compare(At(R9, EXTENTS), RAX)
+        a.jump_if("below", f"{nest} longer")
+        a.load(RAX, At(R9, EXTENTS))
+        a.copy(RDX, R9)
+        a.jump(f"{nest} longer")
+        a.label(f"{nest} longest")
+        a.test(RDX)
+        a.jump_if("equal", f"{nest} along")
+        for at in EXTENTS, *STRIDES_OF:
+            a.load(RAX, At(RDX, at))
+            a.load(RCX, At(RSP, at))
+            a.store(At(RDX, at), RCX)
+            a.store(At(RSP, at), RAX)
+        a.label(f"{nest} along")
+
+    def made(self) -> None:
+        """rbx: the new array."""
+        a = self.asm
+        self.begin_result()
+        a.load(RDX, DIMENSIONS)
+        a.place(RCX, At(RSP, SHAPE))
+        self.make_array()
+        a.copy(RBX, RAX)
+        a.test(RAX)
+        a.jump_if("equal", "nest no memory")
+
+
+class Nests(Along):
     """Writes where "loop" goes on."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.begin, self.axes, self.longest, self.made, self.rows, self.run, self.end:
+        for write in (
+            self.begin, self.axes, self.order, self.along, self.longest, self.made, self.rows, self.run,
+            self.end,
+        ):  # fmt: skip
             write()
 
     def begin(self) -> None:
@@ -90,17 +123,14 @@ class Nests(Errors):
         a.increase(RCX, RSP)
         a.load(RCX, At(RCX, ARGS))
         a.load(R9, SECOND)
-        a.push(*KEPT)
-        a.add(RSP, -FRAME)
+        self.reserve(FRAME, *KEPT)
         a.copy(R13, RCX)
         a.store(LOOP, RAX)
         a.store(TURNED, RDX)
         a.load(RAX, At(RAX, RESULT))
         a.load(RAX, At(RAX, ITEMSIZE))
         a.store(STEP, RAX)
-        a.load_int(RAX, At(R15, FLAGS))
-        a.keep(RAX, ALIGNED)
-        a.jump_if("equal", "nest not")
+        self.unless_flagged(R15, ALIGNED, "nest not")
         a.load_int(R8, At(R15, NDIM))
         a.load(RDI, At(R15, DIMS))
         a.load(RSI, At(R15, STRIDES))
@@ -108,9 +138,7 @@ class Nests(Errors):
         a.test(R9)
         a.jump_if("equal", "nest known")            # a scalar
         a.copy(RBX, R9)
-        a.load_int(RAX, At(RBX, FLAGS))
-        a.keep(RAX, ALIGNED)
-        a.jump_if("equal", "nest not")
+        self.unless_flagged(RBX, ALIGNED, "nest not")
         a.load_int(R9, At(RBX, NDIM))
         a.load(R11, At(RBX, DIMS))
         a.load(RBP, At(RBX, STRIDES))
@@ -168,14 +196,13 @@ class Nests(Errors):
         a.times_word(RBX)
         a.increase(RBX, RSP)
         a.store(At(RBX, SHAPE - 8), RAX)
-        a.place(RBX, At(RAX, -1))
-        a.compare_number(RBX, max(self.known.eager, 1) - 1)     # (nothing is below, too)
-        a.jump_if("above", "nest not")
-        a.multiply(R14, RAX)
-        a.compare_number(R14, self.known.eager)
-        a.jump_if("above", "nest not")
+        self.small_axis(RBX)
         a.compare_number(RAX, 1)
         a.jump_if("equal", "nest next")
+
+    def order(self) -> None:
+        """rcx, rdx: the steps of both along an axis."""
+        a = self.asm
         for name, step, last in (("first", RCX, LAST), ("other", RDX, LAST_OTHER)):
             a.test(step)
             a.jump_if("negative", "nest not")
@@ -185,6 +212,9 @@ class Nests(Errors):
             a.store(last, step)
             a.label(f"nest {name} orderly")
 
+    def along(self) -> None:
+        """That axis, alone or as one with the axis before."""
+        a = self.asm
         a.copy(RBX, RSP)
         a.increase(RBX, R12)
         a.test(R12)
@@ -194,7 +224,7 @@ class Nests(Errors):
             a.multiply(RAX, At(RBX, at - 8))
             a.compare(RAX, step)
             a.jump_if("other", "nest new")
-        a.load(RAX, HERE)                           # one with the axis before
+        a.load(RAX, HERE)
         a.multiply(RAX, At(RBX, EXTENTS - 8))
         a.store(At(RBX, EXTENTS - 8), RAX)
         a.jump("nest stepped")
@@ -215,60 +245,6 @@ class Nests(Errors):
         a.jump_if("other", "nest axis")
         a.test(R12)
         a.jump_if("equal", "nest not")              # one element
-
-    def longest(self, nest: str = "nest", kept: bool = False) -> None:
-        """Where rows are short, those along a longer axis; of folds, one that is kept."""
-        a = self.asm
-        a.load(RAX, At(RSP, EXTENTS))
-        a.compare_number(RAX, SHORT - 1)
-        a.jump_if("above", f"{nest} along")
-        a.constant(RCX, LONGER)
-        a.multiply(RAX, RCX)
-        a.zero(RDX)
-        a.constant(R8, 8)
-        a.label(f"{nest} longer")
-        a.compare(R8, R12)
-        a.jump_if("equal", f"{nest} longest")
-        a.copy(R9, RSP)
-        a.increase(R9, R8)
-        a.add(R8, 8)
-        if kept:
-            a.compare_number(At(R9, INTO), 0)
-            a.jump_if("equal", f"{nest} longer")
-        a.compare(At(R9, EXTENTS), RAX)
-        a.jump_if("below", f"{nest} longer")
-        a.load(RAX, At(R9, EXTENTS))
-        a.copy(RDX, R9)
-        a.jump(f"{nest} longer")
-        a.label(f"{nest} longest")
-        a.test(RDX)
-        a.jump_if("equal", f"{nest} along")
-        for at in EXTENTS, *STRIDES_OF:
-            a.load(RAX, At(RDX, at))
-            a.load(RCX, At(RSP, at))
-            a.store(At(RDX, at), RCX)
-            a.store(At(RSP, at), RAX)
-        a.label(f"{nest} along")
-
-    def made(self) -> None:
-        """rbx: the new array."""
-        a = self.asm
-        a.load(RAX, LOOP)
-        self.on("Py_IncRef", At(RAX, RESULT))       # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.load(RSI, LOOP)
-        a.load(RSI, At(RSI, RESULT))
-        a.constant(RDI, self.known.real)
-        a.load(RDX, DIMENSIONS)
-        a.place(RCX, At(RSP, SHAPE))
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
-        a.copy(RBX, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "nest no memory")
 
     def rows(self) -> None:
         """rbp, r13, r14: where the first array, the other operand and the result are."""
@@ -299,12 +275,7 @@ class Nests(Errors):
         self._turned()
         for register, place in ((R8, RBP), (R9, R13), (RSP, R14)):
             a.store(At(register, ARGS + 16 * (register == RSP)), place)
-        a.load(RAX, LOOP)
-        a.load(RCX, At(RAX, GIVEN))
-        for register, at in ((RDI, ARGS), (RSI, N), (RDX, STEPS)):
-            a.place(register, At(RSP, at))
-        a.load(RAX, RUN)
-        a.call_at(RAX)
+        self.call_loop(run=RUN)
         a.constant(R8, 8)
         a.label("nest on")
         a.compare(R8, R12)
@@ -377,8 +348,7 @@ class Nests(Errors):
         a.copy(RAX, RBX)
         a.load(R8, LAST_OTHER)                      # what folds have counted
         a.label("nest leave")
-        a.add(RSP, FRAME)
-        a.pop(*reversed(KEPT))
+        self.release(FRAME, *KEPT)
         a.jump("binary loop leave")
         a.label("nest raised")
         self.on("Py_DecRef", RBX)

@@ -12,25 +12,7 @@ whatever the name.
 from __future__ import annotations
 
 from lazyarr.object_fields import BASE, TYPE
-from lazyarr.slots.assembler import (
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import (
     AT,
     FIRST,
@@ -47,10 +29,13 @@ from lazyarr.slots.calls import (
     VALUES,
     Calls,
 )
+from lazyarr.slots.framed import LOOPS, Framed
+from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import word_of
 from lazyarr.slots.parts import ANY_SIZE
-from lazyarr.slots.routines import LOOPS, Framed, Known, Writer
 from lazyarr.slots.tables import FINDS, LOOKS, NO_OPTIONS, PICKS, WRITES
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R9, R10, R11, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class PartOperators(Framed):
@@ -116,9 +101,7 @@ class PartOperators(Framed):
             a.jump_if("equal", of_numpys)
             a.zero(RSI)
             a.constant(RDX, ANY_SIZE)
-            a.call("look as")
-            a.test(RAX)
-            a.jump_if("equal", leave)
+            self.call_or("look as", leave)
             self.move(place, RAX)
             if place is R15:
                 a.label("product and second")
@@ -315,9 +298,7 @@ class PartCalls(Calls):
         a.jump_if("above", "parts window")
         a.copy(RDX, RAX)
         a.label("parts window")
-        a.call("look as")
-        a.test(RAX)
-        a.jump_if("equal", "parts refused")
+        self.call_or("look as", "parts refused")
         self.placed()
         self.is_objects(RAX, RCX)
         a.jump_if("other", "parts placed")
@@ -404,9 +385,7 @@ class PartCalls(Calls):
         a.compare_number(R13, 0)                    # how often is not given by position
         a.jump_if("equal", "parts refused")
         a.load(RDI, y)
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "parts refused")
+        self.call_or("number", "parts refused", RDX)
         self.above_limit(RAX, "parts refused", RCX)     # (what is negative, too)
         a.copy(R9, RAX)
         a.load(RDI, x)
@@ -427,9 +406,7 @@ class PartCalls(Calls):
 
         a.label("parts places")
         a.load(RAX, x)
-        a.call("few places")
-        a.test(RAX)
-        a.jump_if("equal", "parts refused")
+        self.call_or("few places", "parts refused")
         a.jump("parts call")
 
         a.label("parts picked")                     # no axis: as many as there are indices
@@ -544,9 +521,7 @@ class PartCalls(Calls):
         a.label("array ufunc parts")
         for at, place, leave in ((16, x, "call back"), (24, y, "array ufunc one")):
             a.load(RDI, At(R12, at))
-            a.call("look of any")
-            a.test(RAX)
-            a.jump_if("equal", leave)
+            self.call_or("look of any", leave)
             a.store(place, RAX)
         for place in (x, y):
             a.load(RDI, place)

@@ -7,27 +7,13 @@ memory may be written to; else Python finds out what must be computed before.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import FLAGS, ITEMS, LENGTH, TYPE, WRITEABLE
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R12,
-    R13,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.object_fields import ITEMS, LENGTH, TYPE, WRITEABLE
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import LOOPS, NAMES, Framed
 from lazyarr.slots.items import ELEMENT, VIEW
+from lazyarr.slots.known import Known
 from lazyarr.slots.parts import ANY_SIZE, KEEPS_GIL, NEEDLESS, TAKEN
-from lazyarr.slots.routines import LOOPS, NAMES, Framed, Known
+from lazyarr.slots.x86 import R8, R9, R12, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 WIDER = 80
 """Bytes on the stack for `OUT`."""
@@ -66,21 +52,15 @@ class PartWrites(Framed):
         a.load(RDI, At(RBX, k.geo))
         a.test(RDI)
         a.jump_if("equal", "back")
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, WRITEABLE)
-        a.jump_if("equal", "back")
+        self.unless_flagged(RDI, WRITEABLE, "back")
         self._lock(RDI, locked)
         a.copy(RDI, RBX)
         a.constant(RSI, WRITEABLE)
         self.most(k.over)
-        a.call("window")
-        a.test(RAX)
-        a.jump_if("equal", "write unlock back")
+        self.call_or("window", "write unlock back")
         a.copy(R15, RAX)
         a.load(RDI, At(RBX, k.storage))
-        a.call("free")
-        a.test(RAX)
-        a.jump_if("equal", "write one back")
+        self.call_or("free", "write one back")
         a.label("in_place other")                   # (what fits into the first is no larger)
         a.zero(RSI)
         self.most(k.over)
@@ -227,22 +207,16 @@ class PartWrites(Framed):
         a.load(RDI, At(RCX, k.geo))
         a.test(RDI)
         a.jump_if("equal", "out back")
-        a.load_int(RAX, At(RDI, FLAGS))
-        a.keep(RAX, WRITEABLE)
-        a.jump_if("equal", "out back")
+        self.unless_flagged(RDI, WRITEABLE, "out back")
         self._lock(RDI, locked, "out back")
         a.load(RDI, given)
         a.constant(RSI, WRITEABLE)
         self.most(k.over)
-        a.call("window")
-        a.test(RAX)
-        a.jump_if("equal", "out unlock back")
+        self.call_or("window", "out unlock back")
         a.store(out, RAX)
         a.load(RDI, given)
         a.load(RDI, At(RDI, k.storage))
-        a.call("free")
-        a.test(RAX)
-        a.jump_if("equal", "out one back")
+        self.call_or("free", "out one back")
         a.label("out reads")
         for place, at in ((x, 0), (y, 8)):
             a.zero(RSI)
@@ -352,9 +326,7 @@ class PartWrites(Framed):
         self.on("Py_IncRef", RAX)
         a.label("store opened")
         a.load(RDI, At(RBX, k.storage))
-        a.call("free")
-        a.test(RAX)
-        a.jump_if("equal", "store not free")
+        self.call_or("free", "store not free")
         a.load(RDI, elements)
         a.copy(RSI, RBP)
         a.copy(RDX, R12)
@@ -366,9 +338,7 @@ class PartWrites(Framed):
 
         a.label("store temporary")
         self.unless_passing("write unlock back")
-        a.load_int(RAX, At(R15, FLAGS))
-        a.keep(RAX, WRITEABLE)
-        a.jump_if("equal", "write unlock back")
+        self.unless_flagged(R15, WRITEABLE, "write unlock back")
         a.copy(RDI, RBX)
         a.constant(RSI, WRITEABLE)
         a.constant(RDX, ANY_SIZE)
@@ -386,9 +356,7 @@ class PartWrites(Framed):
         a, k = self.asm, self.known
         region, value, locked = At(RSP), At(RSP, 8), At(RSP, 16)
         a.label("store part")
-        a.load_int(RAX, At(R15, FLAGS))
-        a.keep(RAX, WRITEABLE)
-        a.jump_if("equal", "back")                  # which comes before errors in keys
+        self.unless_flagged(R15, WRITEABLE, "back")                  # which comes before errors in keys
         self.on("Py_IncRef", R15)
         a.store(region, R15)
         self.compare(RBP, k.ellipsis, RAX)
@@ -462,9 +430,7 @@ class PartWrites(Framed):
         a.test(RAX)
         a.jump_if("equal", "store part unlock back")
         a.load(RDI, At(RBX, k.storage))
-        a.call("free")
-        a.test(RAX)
-        a.jump_if("equal", "store part window back")
+        self.call_or("free", "store part window back")
         a.copy(RDI, R15)
         a.constant(RSI, k.ellipsis)
         a.load(RDX, value)
@@ -476,9 +442,7 @@ class PartWrites(Framed):
         a.jump("write ends")
 
         a.label("store part listed")                # of scalars, of which NumPy warns of nothing
-        a.call("numbers")
-        a.test(RAX)
-        a.jump_if("equal", "store part back")
+        self.call_or("numbers", "store part back")
         a.call("look hold")
         a.jump("store part looked")
 

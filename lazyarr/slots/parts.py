@@ -28,24 +28,10 @@ from lazyarr.object_fields import (
     TYPE_NUMBER,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
 from lazyarr.slots.reused import LASTING, Reused
-from lazyarr.slots.routines import Known
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 ANY_SIZE = 1 << 40
 """Elements: as many as there are."""
@@ -187,8 +173,7 @@ class Parts(Reused):
         a.label("window not")
         a.zero(RAX)
         a.label("window leave")
-        a.add(RSP, 24)
-        a.pop(RBP, RBX)
+        self.release(24, RBX, RBP)
         a.leave()
 
     def look(self) -> None:
@@ -248,8 +233,7 @@ class Parts(Reused):
             a.constant(RAX, NEEDLESS)
             a.leave()
         a.label("lock take")
-        a.push(RBX)
-        a.add(RSP, -16)
+        self.reserve(16, RBX)
         a.constant(RAX, k.false)
         a.store(At(RSP), RAX)                       # not to wait, if it is given
         a.constant(RDI, k.acquire)
@@ -269,8 +253,7 @@ class Parts(Reused):
         self.call("PyErr_Clear")
         a.zero(RAX)
         a.label("lock leave")
-        a.add(RSP, 16)
-        a.pop(RBX)
+        self.release(16, RBX)
         a.leave()
 
     def unlock(self) -> None:

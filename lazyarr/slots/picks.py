@@ -1,56 +1,21 @@
-"""Elements that a mask keeps, in machine code: `x[mask]` and `x[mask] = y` by what `packing` has compiled;
-and those at positions of half a word, `x[i]`, along one axis.
+"""Elements that a mask keeps, in machine code: `x[mask]`, by what `packing` has compiled.
 
-In:  a real array and its key, perhaps a value.   Out: what NumPy gives for them, one way or the other.
+In:  a real array and its key.   Out: what NumPy gives for them, one way or the other.
 NumPy asks of each element whether it is kept, which nobody can guess: that takes up to 5 ns, here 0.3, and
-half a microsecond before that.  Of positions it looks at all twice, after half a microsecond, too.
+half a microsecond before that.  Positions are for `positions`, values that are assigned for `placing`.
 Nothing runs in between, and nobody else has a turn, so the mask is what was counted.  The code is not there
 before it pays: until then the elements of masks are counted, and Python hears of it when there were many.
 """
 
 from __future__ import annotations
 
-import numpy
-
-from lazyarr.object_fields import (
-    ALIGNED,
-    BOOLS,
-    C_CONTIGUOUS,
-    DATA,
-    DIMS,
-    DTYPE,
-    FLAGS,
-    ITEMSIZE,
-    NDIM,
-    STRIDES,
-    TYPE,
-    TYPE_NUMBER,
-    VALUE,
-    WRITEABLE,
-)  # fmt: skip
+from lazyarr.object_fields import BOOLS, C_CONTIGUOUS, DATA, DIMS, DTYPE, ITEMSIZE, NDIM, TYPE_NUMBER
 from lazyarr.slot_words import LONGEST_PACKED
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.elements import NUMBERS
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R10, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 CALL = 200
 """Elements that NumPy picks while it prepares to: for that it takes as long, however few there are."""
@@ -58,16 +23,6 @@ CALL = 200
 FIRST_DATE, OTHERS = 21, 3
 """The type numbers of dates, of spans of time, and of half precision: what lies between is text and records,
 which may hold objects."""
-
-POSITIONS = {numpy.dtype("i").num: "load_signed_int", numpy.dtype("I").num: "load_int"}
-"""Type numbers of positions, and how one is loaded: those of half a word, as sparse matrices have them.
-(NumPy makes words of them in a long way, but has a short one for words.)"""
-
-POSITION = 4
-"""Bytes of one."""
-
-MOVED = 4, 8, 16
-"""Bytes of elements that are picked so."""
 
 KEPT = RBX, RBP, R12, R14, R15
 LOCAL = 32
@@ -77,14 +32,11 @@ COUNTED, ELEMENTS = At(RSP, 16), At(RSP, 24)
 
 
 class Picks(Writer):
-    """Writes the routine."""
+    """Writes the routines."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in (
-            self.mask, self.picked, self.rows, self.at_positions, self.packed, self.placed, self.scalar,
-            self.arrays, self.waits,
-        ):  # fmt: skip
+        for write in self.mask, self.picked, self.rows, self.packed, self.waits:
             write()
 
     def mask(self) -> None:
@@ -92,9 +44,7 @@ class Picks(Writer):
         compiled code may move some by that key; else zero.   r10: how many there are."""
         a, k = self.asm, self.known
         a.label("mask")
-        for one in RSI, RDI:
-            self.compare(At(one, TYPE), k.real, RAX)
-            a.jump_if("other", "mask not")
+        self.both_real("mask not")
         a.load(RCX, At(RSI, DTYPE))
         a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
         a.jump_if("other", "mask not")
@@ -120,9 +70,7 @@ class Picks(Writer):
         a.jump("mask axis")
         a.label("mask whole")
         for one in RDI, RSI:
-            a.load_int(RAX, At(one, FLAGS))
-            a.keep(RAX, C_CONTIGUOUS)
-            a.jump_if("equal", "mask not")
+            self.unless_flagged(one, C_CONTIGUOUS, "mask not")
         a.load(RCX, At(RDI, DTYPE))
         a.load_int(RAX, At(RCX, TYPE_NUMBER))
         a.compare_number(RAX, NUMBERS + 1)
@@ -148,9 +96,7 @@ class Picks(Writer):
         or zero, with an error.   The caller holds both."""
         a, k = self.asm, self.known
         a.label("picked")
-        a.call("mask")
-        a.test(RAX)
-        a.jump_if("equal", "picked rows")
+        self.call_or("mask", "picked rows")
         a.constant(RCX, k.packers)
         a.increase(RCX, RAX)
         a.load(RAX, At(RCX))
@@ -173,22 +119,15 @@ class Picks(Writer):
         """As "picked", of rows of two axes."""
         a, k = self.asm, self.known
         a.label("picked rows")
-        for one in RSI, RDI:
-            self.compare(At(one, TYPE), k.real, RAX)
-            a.jump_if("other", "by NumPy")
+        self.both_real("by NumPy")
         a.load(RCX, At(RSI, DTYPE))
         a.compare_number(At(RCX, TYPE_NUMBER), BOOLS, wide=False)
         a.jump_if("other", "at positions")
         for one, axes in (RSI, 1), (RDI, 2):
             a.compare_number(At(one, NDIM), axes, wide=False)
             a.jump_if("other", "by NumPy")
-            a.load_int(RAX, At(one, FLAGS))
-            a.keep(RAX, C_CONTIGUOUS)
-            a.jump_if("equal", "by NumPy")
-        a.load(RCX, At(RDI, DTYPE))
-        a.load_int(RAX, At(RCX, TYPE_NUMBER))
-        a.compare_number(RAX, NUMBERS)
-        a.jump_if("above", "by NumPy")
+            self.unless_flagged(one, C_CONTIGUOUS, "by NumPy")
+        self.if_type_above(RDI, NUMBERS, "by NumPy", RCX)
         a.load(R8, At(RDI, DIMS))
         a.load(R10, At(RSI, DIMS))
         a.load(R10, At(R10))
@@ -214,126 +153,6 @@ class Picks(Writer):
         a.jump_if("other", "packed rows")
         a.jump("by NumPy")
 
-    def at_positions(self) -> None:
-        """As "picked", if the key says where elements of one axis are; what is out of bounds is NumPy's."""
-        a, k = self.asm, self.known
-        a.label("at positions")
-        for one in RSI, RDI:
-            self.compare(At(one, TYPE), k.real, RAX)
-            a.jump_if("other", "by NumPy")
-        a.compare_number(At(RDI, NDIM), 1, wide=False)
-        a.jump_if("other", "by NumPy")
-        a.load(RCX, At(RDI, DTYPE))
-        a.load_int(RAX, At(RCX, TYPE_NUMBER))
-        a.compare_number(RAX, NUMBERS)
-        a.jump_if("above", "by NumPy")
-        a.load(R9, At(RCX, ITEMSIZE))
-        a.load_int(RAX, At(RSI, FLAGS))
-        a.keep(RAX, C_CONTIGUOUS | ALIGNED)
-        a.compare_number(RAX, C_CONTIGUOUS | ALIGNED)
-        a.jump_if("other", "by NumPy")
-        a.compare_number(At(RSI, NDIM), 0, wide=False)
-        a.jump_if("equal", "by NumPy")
-        a.load(RDX, At(RSI, DTYPE))
-        for number in POSITIONS:
-            a.constant(RCX, k.native)
-            a.load(RAX, At(RCX, 8 * number))
-            a.compare(RAX, RDX)
-            a.jump_if("equal", f"positions {number}")
-        a.jump("by NumPy")
-        for number in POSITIONS:
-            a.label(f"positions {number}")
-            for size in MOVED:
-                a.constant(RAX, 100 * number + size)
-                a.compare_number(R9, size)
-                a.jump_if("equal", "positions ready")
-            a.jump("by NumPy")
-
-        a.label("positions ready")                  # rax: which loop
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
-        for kept, given in (RBX, RDI), (RBP, RSI), (R15, RAX):
-            a.copy(kept, given)
-        a.copy(RDI, RBP)
-        a.call("size")
-        a.copy(R12, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "positions none")
-        self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.load(RSI, At(RBX, DTYPE))
-        a.load_int(RDX, At(RBP, NDIM))
-        a.load(RCX, At(RBP, DIMS))
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
-        a.copy(R14, RAX)
-        a.test(RAX)
-        a.jump_if("equal", "positions leave")       # no memory
-        for register, place in (RSI, At(RBP, DATA)), (RDI, At(R14, DATA)), (R8, At(RBX, DATA)):
-            a.load(register, place)
-        for register, place in (R9, At(RBX, DIMS)), (R10, At(RBX, STRIDES)):
-            a.load(register, place)
-            a.load(register, At(register))
-        a.copy(R11, R12)
-        for number in POSITIONS:
-            for size in MOVED:
-                a.compare_number(R15, 100 * number + size)
-                a.jump_if("other", f"positions not {number} of {size}")
-                a.call(f"positions {number} of {size}")
-                a.test(RAX)
-                a.jump_if("equal", "positions refused")
-                a.label(f"positions not {number} of {size}")
-        a.label("positions leave")
-        a.copy(RAX, R14)
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
-        a.leave()
-        a.label("positions refused")
-        self.on("Py_DecRef", R14)
-        a.label("positions none")
-        a.copy(RDI, RBX)
-        a.copy(RSI, RBP)
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
-        a.jump_to(R13)
-        a.label("positions beyond")
-        a.zero(RAX)
-        a.leave()
-        for number, load in POSITIONS.items():
-            for size in MOVED:
-                self._moved(f"positions {number} of {size}", load, size)
-
-    def _moved(self, label: str, load: str, size: int) -> None:
-        """r11: how many positions there are, at rsi; r8, r9, r10: where elements are, how many, how far
-        apart; rdi: where they go.   rax: zero, if one is out of bounds."""
-        a = self.asm
-        a.label(label)
-        getattr(a, load)(RAX, At(RSI))
-        a.test(RAX)
-        a.jump_if("negative", f"{label} from the end")
-        a.label(f"{label} counted")
-        a.compare(R9, RAX)
-        a.jump_if("below", "positions beyond")
-        a.jump_if("equal", "positions beyond")
-        a.multiply(RAX, R10)
-        a.increase(RAX, R8)
-        for at in range(0, size, 8):
-            a.load_int(RCX, At(RAX, at)) if size < 8 else a.load(RCX, At(RAX, at))
-            a.store_bytes(At(RDI, at), RCX, min(size, 8))
-        a.add(RSI, POSITION)
-        a.add(RDI, size)
-        a.count_down(R11)
-        a.jump_if("other", label)
-        a.constant(RAX, 1)
-        a.leave()
-        a.label(f"{label} from the end")
-        a.increase(RAX, R9)                         # what is negative still is more than there are
-        a.jump(f"{label} counted")
-
     def packed(self) -> None:
         """rax: what packs r10 elements, or rows."""
         self._packed("packed", 1)
@@ -342,8 +161,7 @@ class Picks(Writer):
     def _packed(self, label: str, axes: int) -> None:
         a, k = self.asm, self.known
         a.label(label)
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.reserve(LOCAL, *KEPT)
         for kept, given in (RBX, RDI), (RBP, RSI), (R12, R10), (R14, RAX):
             a.copy(kept, given)
         a.copy(RDI, RBP)
@@ -353,17 +171,10 @@ class Picks(Writer):
             a.load(RAX, At(RBX, DIMS))
             a.load(RAX, At(RAX, 8))
             a.store(ELEMENTS, RAX)                  # its place is behind
-        self.on("Py_IncRef", At(RBX, DTYPE))        # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.load(RSI, At(RBX, DTYPE))
+        self.begin_array(At(RBX, DTYPE))
         a.constant(RDX, axes)
         a.place(RCX, COUNTED)
-        a.zero(R8)
-        a.zero(R9)
-        self.call("PyArray_NewFromDescr")
+        self.make_array()
         a.test(RAX)
         a.jump_if("equal", f"{label} leave")        # no memory
         a.copy(RCX, R14)
@@ -392,194 +203,11 @@ class Picks(Writer):
         a.count(At(RAX))
         a.copy(RAX, R14)
         a.label(f"{label} leave")
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.leave()
         a.label(f"{label} all")
         self.call("memcpy")
         a.jump(f"{label} done")
-
-    def placed(self) -> None:
-        """rdi, rsi: as of "picked".   rdx: a value, a real array or a scalar.   r13: NumPy's function for the
-        three.   rax: what that gives, 0 or -1, with an error.   The caller holds all."""
-        a, k = self.asm, self.known
-        a.label("placed")
-        a.call("mask")
-        a.test(RAX)
-        a.jump_if("equal", "by NumPy")
-        a.load_int(RCX, At(RDI, FLAGS))
-        a.test_int(RCX)                             # NumPy has something to say first
-        a.jump_if("negative", "by NumPy")
-        a.keep(RCX, WRITEABLE)
-        a.jump_if("equal", "by NumPy")
-        a.constant(RCX, k.spreaders)
-        a.increase(RCX, RAX)
-        a.load(R11, At(RCX))
-        a.test(R11)
-        a.jump_if("equal", "without code")
-        a.load(RCX, At(RDI, DTYPE))
-        a.load(R8, At(RCX, ITEMSIZE))
-        a.multiply(R8, R10)
-        a.load(RCX, At(RDI, DATA))
-        a.increase(R8, RCX)                         # rcx, r8: from where to where elements are written to
-        self._unless_shared(At(RSI, DATA), R10, "mask", "by NumPy")
-        a.load(RAX, At(RDX, TYPE))
-        self.compare(RAX, k.real, R9)
-        a.jump_if("equal", "placed array")
-
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
-        self._keep()
-        a.load(R15, At(RBX, DTYPE))
-        for dtype, types in (k.doubles, (k.floats, k.double)), (k.words, (k.word,)):
-            self.compare(R15, dtype, RCX)
-            a.jump_if("other", f"placed no {dtype}")
-            for of_scalars in types:
-                self.compare(RAX, of_scalars, RCX)
-                a.jump_if("equal", "placed number")
-            a.label(f"placed no {dtype}")
-        a.load_int(RCX, At(R15, TYPE_NUMBER))
-        a.compare_number(RCX, NUMBERS)
-        a.jump_if("above", "placed not")
-        a.call("real scalar")
-        a.test(RAX)
-        a.jump_if("equal", "placed not")
-        self.on("Py_IncRef", R15)                   # the new array's reference
-        a.zero(RAX)
-        a.store(At(RSP), RAX)
-        a.store(At(RSP, 8), RAX)
-        a.constant(RDI, k.real)
-        a.copy(RSI, R15)
-        for register in RDX, RCX, R8, R9:
-            a.zero(register)
-        self.call("PyArray_NewFromDescr")
-        a.test(RAX)
-        a.jump_if("equal", "placed failed")
-        a.copy(R15, RAX)                            # one element, to which NumPy casts the value
-        a.copy(RDI, R15)
-        a.constant(RSI, k.ellipsis)
-        a.copy(RDX, R14)
-        a.call_at(R13)
-        a.test_int(RAX)
-        a.jump_if("other", "placed refused")
-        a.load(RSI, At(R15, DATA))
-        a.call("placed one")
-        a.constant(RAX, "Py_DecRef")
-        a.copy(RDI, R15)
-        a.call_at(RAX)
-        a.jump("placed done")
-        a.label("placed refused")
-        self.on("Py_DecRef", R15)
-        a.label("placed failed")                    # nothing has happened: NumPy finds the words for it
-        self.call("PyErr_Clear")
-        a.label("placed not")
-        a.copy(RDI, RBX)
-        a.copy(RSI, RBP)
-        a.copy(RDX, R14)
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
-        a.jump_to(R13)
-        a.label("placed number")
-        a.place(RSI, At(R14, VALUE))
-        a.call("placed one")
-        a.label("placed done")
-        a.constant(RAX, k.packed)
-        a.count(At(RAX))
-        a.zero(RAX)
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
-        a.leave()
-
-        a.label("placed one")                       # rsi: where the value is
-        a.push(RSI)
-        a.copy(RDI, RBP)
-        self.call("PyArray_CountNonzero")
-        a.pop(RSI)
-        a.test(RAX)
-        a.jump_if("equal", "placed none")
-        a.load(RDX, At(RBX, DTYPE))
-        a.load(RDX, At(RDX, ITEMSIZE))
-        a.increase(RDX, RSI)
-        a.zero(RCX)
-        a.label("placed by code")                   # rdx, rcx: where values end, how far apart they are
-        a.load(RDI, At(RBP, DATA))
-        a.load(R8, At(RBX, DATA))
-        a.load(R9, At(RSP, ELEMENTS.offset + 8))
-        a.add(RSP, -8)
-        a.call_at(R12)
-        a.add(RSP, 8)
-        a.label("placed none")
-        a.leave()
-
-    def scalar(self) -> None:
-        """rax: a type.   rax: itself, if it is one of scalars that assignments never warn of; else zero."""
-        a = self.asm
-        a.label("real scalar")
-        a.copy(R9, RAX)
-        a.call("complex type")
-        a.test(RAX)
-        a.jump_if("other", "real scalar not")
-        a.copy(RAX, R9)
-        a.jump("scalar type")
-        a.label("real scalar not")
-        a.zero(RAX)
-        a.leave()
-
-    def arrays(self) -> None:
-        """As many values as there are elements, side by side, in memory of their own."""
-        a = self.asm
-        a.label("placed array")
-        a.load(RAX, At(RDI, DTYPE))
-        a.compare(At(RDX, DTYPE), RAX)
-        a.jump_if("other", "by NumPy")
-        a.compare_number(At(RDX, NDIM), 1, wide=False)
-        a.jump_if("other", "by NumPy")
-        a.load_int(R9, At(RDX, FLAGS))
-        a.keep(R9, C_CONTIGUOUS)
-        a.jump_if("equal", "by NumPy")
-        a.load(R9, At(RDX, DIMS))
-        a.load(R9, At(R9))
-        a.multiply(R9, At(RAX, ITEMSIZE))
-        self._unless_shared(At(RDX, DATA), R9, "values", "by NumPy")
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
-        self._keep()
-        a.copy(RDI, RBP)
-        self.call("PyArray_CountNonzero")
-        a.load(RCX, At(R14, DIMS))
-        a.compare(At(RCX), RAX)
-        a.jump_if("other", "placed not")
-        a.test(RAX)
-        a.jump_if("equal", "placed done")
-        a.load(RCX, At(RBX, DTYPE))
-        a.load(RCX, At(RCX, ITEMSIZE))
-        a.load(RSI, At(R14, DATA))
-        a.copy(RDX, RCX)
-        a.multiply(RDX, RAX)
-        a.increase(RDX, RSI)
-        a.call("placed by code")
-        a.jump("placed done")
-
-    def _keep(self) -> None:
-        """What "placed" has found out."""
-        for kept, given in (RBX, RDI), (RBP, RSI), (R12, R11), (R14, RDX):
-            self.asm.copy(kept, given)
-        self.asm.store(ELEMENTS, R10)
-
-    def _unless_shared(self, start: At, length: int, what: str, otherwise: str) -> None:
-        """Go on if so many bytes from a word's address on have none with those from rcx to r8; r9, which may
-        be the length, is lost."""
-        a = self.asm
-        a.copy(R9, length)
-        a.increase(R9, start)
-        a.compare(R9, RCX)
-        a.jump_if("above", f"{what} behind")
-        a.jump(f"{what} apart")
-        a.label(f"{what} behind")
-        a.load(R9, start)
-        a.compare(R8, R9)
-        a.jump_if("above", otherwise)
-        a.label(f"{what} apart")
 
     def waits(self) -> None:
         """NumPy does it, once more; but before, Python looks for the code."""

@@ -13,47 +13,21 @@ from lazyarr.object_fields import (
     DATA,
     DIMS,
     DTYPE,
-    FLAGS,
     ITEMSIZE,
     NDIM,
     STRIDES,
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R9,
-    R10,
-    R13,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import COUNTED, LOOPS
+from lazyarr.slots.known import Known
+from lazyarr.slots.loop_calls import LOOP, MOST, NUMPYS, OTHER, SCALAR, SECOND, TURNED, WORDS, LoopCalls
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.loops import (
-    FUNCTION,
-    GIVEN,
-    LOOP,
-    MOST,
-    NUMPYS,
-    OTHER,
-    SCALAR,
-    SECOND,
-    TURNED,
-    WORDS,
-    Errors,
-)  # fmt: skip
-from lazyarr.slots.routines import COUNTED, LOOPS, Known
+from lazyarr.slots.x86 import R9, R10, R13, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 FRAME = WORDS + 128
-"""Bytes on the stack: those of `loops`, and more dimensions and steps."""
+"""Bytes on the stack: those of `loop_calls`, and more dimensions and steps."""
 ARGS, COUNTS, STEPS = WORDS, WORDS + 24, WORDS + 56
 FEWEST = TURNED
 OUTER, ROWS, COMMON, COLUMNS = (At(RSP, COUNTS + 8 * k) for k in range(4))
@@ -61,7 +35,7 @@ OF_FIRST, OF_SECOND = (At(RSP, STEPS + 8 * k) for k in (4, 5))
 """Steps of matmul along the common dimension; three before them are of the outer one."""
 
 
-class Products(Errors):
+class Products(LoopCalls):
     """Writes the bodies, which go on in those of `part_calls` and `calls`, and the routine."""
 
     def __init__(self, asm: Assembler, known: Known) -> None:
@@ -76,9 +50,7 @@ class Products(Errors):
         self.enter()
         a.store(LOOPS, R9)
         a.constant(RDX, 1)
-        a.call("dot")
-        a.test(RAX)
-        a.jump_if("equal", "product perhaps listed")
+        self.call_or("dot", "product perhaps listed")
         a.copy(R13, RAX)
         self.count()
         a.copy(RAX, R13)
@@ -101,9 +73,7 @@ class Products(Errors):
         a.jump_if("other", "function with record")
         a.compare_number(RDX, 2)
         a.jump_if("other", "function with record")
-        a.constant(RAX, k.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "function with record")
+        self.if_forced("function with record")
         a.push(*kept)
         a.load(RDI, At(RSI))
         a.load(RSI, At(RSI, 8))
@@ -131,8 +101,7 @@ class Products(Errors):
         a.copy(RDI, RBX)
         a.copy(RSI, RBP)
         a.label("dot of")
-        a.push(R15)
-        a.add(RSP, -FRAME)
+        self.reserve(FRAME, R15)
         a.store(FEWEST, RDX)
         a.store(OTHER, RDI)
         a.copy(RDI, RSI)
@@ -143,8 +112,7 @@ class Products(Errors):
         a.copy(R15, RAX)
         a.jump("dot begins")
         a.label("dot of reals")
-        a.push(R15)
-        a.add(RSP, -FRAME)
+        self.reserve(FRAME, R15)
         a.store(FEWEST, RDX)
         a.store(SECOND, RSI)
         a.copy(R15, RDI)
@@ -160,9 +128,7 @@ class Products(Errors):
             a.jump_if("equal", leave)
             a.compare_number(At(RAX, NDIM), 1, wide=False)
             a.jump_if("other", leave)
-            a.load_int(RCX, At(RAX, FLAGS))
-            a.keep(RCX, ALIGNED)
-            a.jump_if("equal", leave)
+            self.unless_flagged(RAX, ALIGNED, leave, RCX)
             a.load(RCX, At(RAX, STRIDES))
             a.load(RCX, At(RCX))
             a.place(RDX, At(RCX, -1))
@@ -215,12 +181,7 @@ class Products(Errors):
             a.store(At(RSP, STEPS + 8 * k), RAX)
         a.place(RAX, SCALAR)
         a.store(At(RSP, ARGS + 16), RAX)
-        a.load(RAX, LOOP)
-        a.load(RCX, At(RAX, GIVEN))
-        for register, at in ((RDI, ARGS), (RSI, COUNTS), (RDX, STEPS)):
-            a.place(register, At(RSP, at))
-        a.load(RAX, At(RAX, FUNCTION))
-        a.call_at(RAX)
+        self.call_loop(given=(ARGS, COUNTS, STEPS))
         self.unless_errors(leave)
         a.place(RDI, SCALAR)
         a.load(RSI, At(R15, DTYPE))
@@ -232,6 +193,5 @@ class Products(Errors):
         a.label(leave)
         a.zero(RAX)
         a.label("dot leave")
-        a.add(RSP, FRAME)
-        a.pop(R15)
+        self.release(FRAME, R15)
         a.leave()

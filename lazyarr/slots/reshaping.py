@@ -11,7 +11,6 @@ from lazyarr.object_fields import (
     DATA,
     DIMS,
     DTYPE,
-    FLAGS,
     ITEMS,
     ITEMSIZE,
     LENGTH,
@@ -19,25 +18,11 @@ from lazyarr.object_fields import (
     STRIDES,
     TYPE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R10,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
 from lazyarr.slots.sizes import HUGE
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R10, R12, R13, R14, R15, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 KEPT = RBX, R12, R13, R14, R15
 """The array; the lengths that are asked for, and how many; the geometry; its elements."""
@@ -79,14 +64,9 @@ class Reshaping(Writer):
         a.jump_if("equal", "method")
         a.compare_number(At(R8, NDIM), 0, wide=False)
         a.jump_if("equal", "method")
-        a.load_int(RAX, At(R8, FLAGS))
-        a.keep(RAX, C_CONTIGUOUS)
-        a.jump_if("equal", "method")
-        a.constant(RAX, k.forced)
-        a.compare_number(At(RAX), 0)
-        a.jump_if("other", "method")
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.unless_flagged(R8, C_CONTIGUOUS, "method")
+        self.if_forced("method")
+        self.reserve(LOCAL, *KEPT)
         for place, given in (ARGS, RSI), (COUNT, RDX), (RECORD, R10):
             a.store(place, given)
         for kept, given in (RBX, RDI), (R12, RSI), (R13, RDX), (R14, R8):
@@ -115,9 +95,7 @@ class Reshaping(Writer):
         a = self.asm
         a.label("reshape lengths")
         a.load(RDI, At(R12))
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "reshape not")
+        self.call_or("number", "reshape not", RDX)
         a.store(At(RSP, LENGTHS), RAX)
         a.compare_number(R13, 1)
         a.jump_if("other", "reshape second")
@@ -132,9 +110,7 @@ class Reshaping(Writer):
 
         a.label("reshape second")
         a.load(RDI, At(R12, 8))
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "reshape not")
+        self.call_or("number", "reshape not", RDX)
         a.load(RCX, At(RSP, LENGTHS))
         a.compare_number(RCX, -1)                   # whatever is left
         a.jump_if("other", "reshape first known")
@@ -193,31 +169,19 @@ class Reshaping(Writer):
             a.label(f"reshape same {own}")
 
     def ends(self) -> None:
-        a, k = self.asm, self.known
+        a = self.asm
         a.label("reshape view")
         a.copy(RDI, R14)
         a.copy(RSI, R13)
         a.place(RDX, At(RSP, LENGTHS))
         a.place(RCX, At(RSP, STEPS))
         a.load(R8, At(R14, DATA))
-        a.call("view made")
-        a.test(RAX)
-        a.jump_if("equal", "reshape not")
+        self.call_or("view made", "reshape not")
         a.copy(R13, RAX)
-        a.load(R12, At(RBX, k.storage))
-        self.compare(R12, k.none, RAX)
-        a.jump_if("equal", "reshape plain")
-        self.on("Py_IncRef", R12)
-        self.wrap_managed(R12)
-        a.jump("reshape leave")
-        a.label("reshape plain")
-        self.count()
-        self.wrap_view()
-        a.copy(R13, RAX)
+        self.wrap_either("reshape", counts=True)
         a.label("reshape leave")
         a.copy(RAX, R13)
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.leave()
         a.label("reshape not")
         a.copy(RDI, RBX)
@@ -225,6 +189,5 @@ class Reshaping(Writer):
         a.load(RDX, COUNT)
         a.load(R10, RECORD)
         a.zero(RCX)
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.jump("method")

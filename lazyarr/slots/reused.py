@@ -26,9 +26,10 @@ from lazyarr.object_fields import (
     TYPE,
     WEAK,
 )  # fmt: skip
-from lazyarr.slots.assembler import R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP, At
-from lazyarr.slots.routines import Writer
+from lazyarr.slots.assembler import At
 from lazyarr.slots.tables import AXES, EACH
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 LASTING = C_CONTIGUOUS
 """What asks for a window that something else will let go, as a tuple does, by a flag that NumPy finds out."""

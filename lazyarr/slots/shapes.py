@@ -24,28 +24,13 @@ from lazyarr.object_fields import (
     TYPE,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    R12,
-    R13,
-    R14,
-    RAX,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import AT, GIVEN, LEFT, RESULT, SHAPES, VALUES, Calls
+from lazyarr.slots.known import Known
 from lazyarr.slots.loop_tables import ENTRY, TYPES, word_of
-from lazyarr.slots.routines import Known, Writer
 from lazyarr.slots.tables import ANY, BARE, OWN, PACKED, REAL, VIEWED
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R10, R11, R12, R13, R14, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
 
 class Shapes(Calls):
@@ -81,9 +66,7 @@ class Shapes(Calls):
         for kind, label in ((OWN, "own"), (REAL, "real"), (VIEWED, "of any type")):
             a.compare_number(SHAPES, kind)
             a.jump_if("equal", f"shapes {label}")
-        a.load_int(RCX, At(RAX, FLAGS))
-        a.keep(RCX, C_CONTIGUOUS)
-        a.jump_if("equal", "parts read")
+        self.unless_flagged(RAX, C_CONTIGUOUS, "parts read", RCX)
         a.test(R14)
         a.jump_if("other", "shapes named")
         a.copy(R10, R12)
@@ -182,9 +165,7 @@ class Shapes(Calls):
         a.label("shapes type given")
         a.load(RDI, At(R12))
         a.load(RSI, AT)
-        a.call("own type")
-        a.test(RAX)
-        a.jump_if("equal", "parts read")
+        self.call_or("own type", "parts read")
         a.load(RAX, AT)
         a.jump("shapes asked")
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from itertools import product
 
-from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, Assembler, At, Scalars
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.assembler import Assembler, At, Scalars
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI
 
 OPCODES = {"add": 0x58, "subtract": 0x5C, "multiply": 0x59}
 """Ufunc -> what does it, behind 0x0f."""

@@ -16,8 +16,10 @@ from lazyarr.object_fields import (
     STRIDES,
     TYPE_NUMBER,
 )  # fmt: skip
-from lazyarr.slots.assembler import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, Assembler, At
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI
 
 HUGE = (1 << 31) - 1
 """Sizes whose product might not fit a word."""
@@ -80,9 +82,7 @@ class Sizes(Writer):
         a.label("fits alike")
         a.test(R11)
         a.jump_if("other", "fits so")
-        a.call("orderly")
-        a.test(RAX)
-        a.jump_if("equal", "fits not")
+        self.call_or("orderly", "fits not")
         a.copy(RDI, R9)
         a.call("orderly")
         a.test(RAX)

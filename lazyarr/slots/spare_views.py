@@ -27,22 +27,11 @@ from lazyarr.object_fields import (
     WEAK,
     WRITEABLE,
 )  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R10,
-    R11,
-    RAX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
 from lazyarr.slots.tables import SPARE_VIEWS, VIEW_AXES
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R10, R11, RAX, RCX, RDI, RDX, RSI, RSP
 
 BORROWS = 0x2000
 """A flag: what is written is copied to another array (NPY_ARRAY_WRITEBACKIFCOPY)."""
@@ -55,7 +44,7 @@ class SpareViews(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.ends, self.made, self.flags:
+        for write in self.ends, self.made, self.based, self.flags:
             write()
 
     def ends(self) -> None:
@@ -138,10 +127,15 @@ class SpareViews(Writer):
         a.zero(RAX)
         a.leave()
 
-        a.label("view flagged")                     # r8: flags.   r9: the type
+    def based(self) -> None:
+        """rax: the new view, of the array in rdi.   r8: its flags.   r9: its type.
+
+        It refers to what owns memory, or is no array."""
+        a = self.asm
+        a.label("view flagged")
         a.store(At(RAX, FLAGS), R8)
         a.copy(R10, RDI)
-        a.label("view base")                        # of what owns memory, or is no array
+        a.label("view base")
         a.load_int(RCX, At(R10, FLAGS))
         a.keep(RCX, OWNS)
         a.jump_if("other", "view based")

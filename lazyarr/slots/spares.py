@@ -10,9 +10,11 @@ Whatever ends may run a program's code, which makes and drops arrays: one waits 
 from __future__ import annotations
 
 from lazyarr.object_fields import TYPE
-from lazyarr.slots.assembler import R11, RAX, RBX, RCX, RDI, RDX, Assembler, At
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.known import Known
 from lazyarr.slots.tables import SPARES
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R11, RAX, RBX, RCX, RDI, RDX
 
 
 class Spares(Writer):

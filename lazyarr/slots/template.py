@@ -32,7 +32,7 @@ class Template(NamedTuple):
 
 
 def template(places: Mapping[str, int], writes: bool) -> Template | None:
-    """The code, given the places and limits of `routines.Known`; None if it is not there and `writes` does
+    """The code, given the places and limits of `known.Known`; None if it is not there and `writes` does
     not allow to write it."""
     what = sys.version, numpy.__version__, repr(sorted(places.items())), str(fields.DATA), _sources()
     key = disk.digest("slots", *what) if what[-1] else None

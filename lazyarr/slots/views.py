@@ -6,39 +6,12 @@ is for `items`, and so for NumPy.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import (
-    DATA,
-    DIMS,
-    DTYPE,
-    FLAGS,
-    ITEMS,
-    LENGTH,
-    NDIM,
-    STRIDES,
-    TYPE,
-    TYPE_NUMBER,
-    VALUE,
-)  # fmt: skip
-from lazyarr.slots.assembler import (
-    R8,
-    R9,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBP,
-    RBX,
-    RCX,
-    RDI,
-    RDX,
-    RSI,
-    RSP,
-    Assembler,
-    At,
-)  # fmt: skip
+from lazyarr.object_fields import DATA, DIMS, DTYPE, FLAGS, ITEMS, LENGTH, NDIM, STRIDES, TYPE, VALUE
+from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.elements import NUMBERS
-from lazyarr.slots.routines import Known, Writer
+from lazyarr.slots.known import Known
+from lazyarr.slots.writer import Writer
+from lazyarr.slots.x86 import R8, R9, R12, R13, R14, R15, RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP
 
 AXES = 8
 """Of the array, at most."""
@@ -65,15 +38,11 @@ class Views(Writer):
         """r15: a real array.   rbp: a key.   rax: a new array, with axes; or zero."""
         a, k = self.asm, self.known
         a.label("part")
-        a.push(*KEPT)
-        a.add(RSP, -LOCAL)
+        self.reserve(LOCAL, *KEPT)
         a.load_int(RAX, At(R15, NDIM))
         a.compare_number(RAX, AXES)
         a.jump_if("above", "part none")
-        a.load(RSI, At(R15, DTYPE))
-        a.load_int(RCX, At(RSI, TYPE_NUMBER))
-        a.compare_number(RCX, NUMBERS)
-        a.jump_if("above", "part none")
+        self.if_type_above(R15, NUMBERS, "part none", RSI, RCX)
         a.load(RCX, At(RBP, TYPE))
         self.compare(RCX, k.tuples, RDX)
         a.jump_if("equal", "part tuple")
@@ -99,9 +68,7 @@ class Views(Writer):
         a.load(RCX, At(RDI, TYPE))
         self.compare(RCX, k.slices, RAX)
         a.jump_if("equal", "part slice")
-        a.call("number")
-        a.test(RDX)
-        a.jump_if("equal", "part none")
+        self.call_or("number", "part none", RDX)
         a.load(RCX, At(R15, DIMS))
         a.increase(RCX, R13)
         a.test(RAX)
@@ -190,8 +157,7 @@ class Views(Writer):
         a.label("part none")
         a.zero(RAX)
         a.label("part leave")
-        a.add(RSP, LOCAL)
-        a.pop(*reversed(KEPT))
+        self.release(LOCAL, *KEPT)
         a.leave()
 
     def _slice(self) -> None:

@@ -1,7 +1,7 @@
 """Words that code of slots is given when it is put in place, by name.
 
 In:  lazyarr's and NumPy's objects.   Out: addresses.
-Names are those of `routines.Known`, of functions of C, of Python's methods of operators, and those below.
+Names are those of `known.Known`, of functions of C, of Python's methods of operators, and those below.
 Always holds: what has an address here is there for ever.
 """
 
@@ -99,7 +99,7 @@ def fold_of(name: str) -> str:
 
 
 def places() -> dict[str, int]:
-    """Where objects have their fields, and limits: the fields of `routines.Known` that are numbers."""
+    """Where objects have their fields, and limits: the fields of `known.Known` that are numbers."""
     of, of_value, of_buffer = vars(ndarray), vars(Expr), vars(Buffer)
     return {
         **{name: fields.offset_of(of[name]) for name in ("geo", "storage", "origin", "window", "twin")},

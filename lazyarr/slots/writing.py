@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lazyarr.slots.asked import Asked
-from lazyarr.slots.assembler import R9, R10, R11, Assembler
+from lazyarr.slots.assembler import Assembler
 from lazyarr.slots.attributes import Attributes
 from lazyarr.slots.bodies import Bodies
 from lazyarr.slots.calls import Calls
@@ -24,6 +24,7 @@ from lazyarr.slots.folds import Folds
 from lazyarr.slots.fresh import Fresh
 from lazyarr.slots.gathers import Gathers
 from lazyarr.slots.items import Items
+from lazyarr.slots.known import Known
 from lazyarr.slots.listed import Listed
 from lazyarr.slots.loop_tables import table_of, word_of
 from lazyarr.slots.loops import Loops
@@ -33,9 +34,11 @@ from lazyarr.slots.part_calls import PartCalls, PartOperators
 from lazyarr.slots.part_writes import PartWrites
 from lazyarr.slots.parts import Parts
 from lazyarr.slots.picks import Picks
+from lazyarr.slots.placing import Placing
+from lazyarr.slots.positions import Positions
 from lazyarr.slots.products import Products
 from lazyarr.slots.reshaping import Reshaping
-from lazyarr.slots.routines import Known, Routines
+from lazyarr.slots.routines import Routines
 from lazyarr.slots.shapes import Shapes
 from lazyarr.slots.short_rows import ShortRows
 from lazyarr.slots.sizes import Sizes
@@ -45,11 +48,12 @@ from lazyarr.slots.tables import METHODS, OTHER_METHODS, SLOTS, UFUNC_METHODS, S
 from lazyarr.slots.template import Template
 from lazyarr.slots.views import Views
 from lazyarr.slots.words import before, entry_of, method_of, record_of
+from lazyarr.slots.x86 import R9, R10, R11
 
 WRITERS = (
     Routines, Sizes, Parts, Loops, Mixed, Nests, ShortRows, Folds, Products, Bodies, Elided, PartOperators,
-    Elements, Views, Items, Picks, PartWrites, Listed, Gathers, Calls, Asked, Containers, PartCalls, Changes,
-    Shapes, Firsts, Attributes, Endings, Spares, SpareViews, Reshaping, Fresh,
+    Elements, Views, Items, Picks, Positions, Placing, PartWrites, Listed, Gathers, Calls, Asked, Containers,
+    PartCalls, Changes, Shapes, Firsts, Attributes, Endings, Spares, SpareViews, Reshaping, Fresh,
 )  # fmt: skip
 """Of bodies and routines."""
 LOOPED = "binary", "unary", "product", "in_place", "comparison", "scalar first", "scalar compared"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import threading
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from lazyarr.compiling import entry, finding
 from lazyarr.compiling.trace import trace
 from lazyarr.debug import counters
 from lazyarr.expr import LOCK
+from tests.crowd import numbered_at_once
 
 SCALE = 2.0
 TABLE = np.arange(5.0)
@@ -631,11 +631,7 @@ def test_threads_share_a_compiled_function() -> None:
             if numpy.asarray(f(np.array(x), a)).tobytes() != want.tobytes():
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    numbered_at_once(work)
     assert not wrong
 
 

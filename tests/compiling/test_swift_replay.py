@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import signal
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.sight_rows import MOST_VALUES, Also
 from lazyarr.values import LEDGER, Buffer
+from tests.crowd import numbered_at_once
 
 SHAPE = (300, 1000)
 CODE: list[Any] = []
@@ -529,11 +529,7 @@ def test_threads(code: Any) -> None:
         except BaseException as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=calls, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbered_at_once(calls)
     assert not failed
 
 

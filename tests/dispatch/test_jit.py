@@ -18,6 +18,7 @@ from lazyarr.dispatch.levels import BY_NAME, host_level, host_levels
 from lazyarr.dispatch.llvm import binding, version
 from lazyarr.threading import loops_ir
 from lazyarr.threading.system_ir import System
+from tests.crowd import numbered_at_once
 from tests.interrupted import interrupted
 
 ADD = """
@@ -205,11 +206,7 @@ def test_many_threads(cold):
             if call(jit.load(ADD.format(name=name, k=number), (name,), host_level())[name], 1) != number + 1:
                 wrong.append(name)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    numbered_at_once(work)
     assert not wrong
 
 

@@ -6,7 +6,6 @@ Groups are made by a bound on their nodes: each program here fills one."""
 from __future__ import annotations
 
 import gc
-import threading
 
 import numpy
 import pytest
@@ -20,6 +19,7 @@ from lazyarr.fusion import Keeps, Rule, partition, register_rewrite, rows, struc
 from lazyarr.materialize import closure
 from lazyarr.plan import walk
 from lazyarr.planning import plan_of
+from tests.crowd import numbered_at_once
 
 A, B = numpy.linspace(0.5, 1.5, 12), numpy.linspace(2, 3, 12)
 
@@ -303,11 +303,7 @@ def test_programs_outlive_kernels_and_plans(monkeypatch):
                 if [numpy.asarray(x).tobytes() for x in got] != expected[seed]:
                     wrong.append(seed)
 
-    threads = [threading.Thread(target=work, args=(me,)) for me in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbered_at_once(work, 3)
     gc.collect()
     assert not wrong
 

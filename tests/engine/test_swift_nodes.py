@@ -8,7 +8,6 @@ import os
 import random
 import subprocess
 import sys
-import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from lazyarr.slot_words import UNUSUAL
 from lazyarr.srcloc import words_of
 from lazyarr.storage import DUE
 from lazyarr.values import LEDGER
+from tests.crowd import numbered_at_once
 
 CODE: list[Any] = []
 PARTS = "make", "view", "assign", "update", "recall", "table"
@@ -416,11 +416,7 @@ def test_threads_write_side_by_side() -> None:
         except Exception as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbered_at_once(work)
     for k in range(4):
         mine = expected[16 * k : 16 * k + 16]
         for _ in range(200):

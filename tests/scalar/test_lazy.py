@@ -6,7 +6,6 @@ import math
 import os
 import subprocess
 import sys
-import threading
 import warnings
 from contextlib import suppress
 
@@ -15,6 +14,7 @@ import pytest
 
 import lazyarr
 from lazyarr.counters import COUNT
+from tests.crowd import numbered_at_once
 
 PATIENCE = 120
 """Seconds for another process, also on a busy machine."""
@@ -220,11 +220,7 @@ def test_threads_share_a_function():
             except ValueError as error:
                 errors.append((k, str(error)))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    numbered_at_once(work)
     assert sorted(results) == [0, 2] and {k for k, _ in errors} == {1, 3} and len(errors) == 20
     assert all(r.tobytes() == python(root, X).tobytes() for r in results.values())
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from lazyarr.slots.assembler import R12, R13, R14, R15, RAX, RBP, RBX, RDX, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.x86 import R12, R13, R14, R15, RAX, RBP, RBX, RDX, RSP
 
 CALLERS = RBX, RBP, R12, R13, R14, R15
 """Registers that functions give back."""

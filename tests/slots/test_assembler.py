@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from lazyarr.slots.assembler import R8, R11, R12, R13, R15, RAX, RBX, RCX, RDI, RSI, RSP, Assembler, At
+from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.x86 import R8, R11, R12, R13, R15, RAX, RBX, RCX, RDI, RSI, RSP
 
 INSTRUCTIONS: dict[str, Callable[[Assembler], None]] = {
     "48 b8 88 77 66 55 44 33 22 11": lambda a: a.constant(RAX, 0x1122334455667788),

@@ -23,6 +23,7 @@ from lazyarr.kernels import host
 from lazyarr.packing import PACKING
 from lazyarr.slot_words import PACKED, PACKERS, SPREADERS, UNPACKED
 from lazyarr.switches import is_off
+from tests.crowd import numbered_at_once
 from tests.slots.operands import ONLY_HERE, python_calls, same
 
 pytestmark = [
@@ -594,11 +595,7 @@ def test_threads() -> None:
             if not same(x[np.array(mask)], a[mask]):
                 wrong.append(seed)
 
-    threads = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbered_at_once(run)
     assert not wrong
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import random
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 import lazyarr as np
 from lazyarr.arrays import plain
 from lazyarr.slots.tables import SPARE_VIEWS
+from tests.crowd import numbered_at_once
 from tests.slots.operands import ONLY_HERE, python_calls
 
 pytestmark = ONLY_HERE
@@ -230,11 +230,7 @@ def test_threads() -> None:
             if rows[n % 4].tolist() != [begin + j for j in (1, 2, 3)] or x.T[0, 3] != 16 * k + 12:
                 wrong.append((k, n))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbered_at_once(work)
     assert not wrong
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 import lazyarr as np
 from lazyarr.arrays import plain
 from lazyarr.slots.tables import SPARES
+from tests.crowd import numbered_at_once
 from tests.slots.operands import ONLY_HERE
 
 pytestmark = ONLY_HERE
@@ -187,11 +187,7 @@ def test_threads() -> None:
             if z[2][0] != 1 + k + n:
                 wrong.append((k, n))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbered_at_once(work)
     assert not wrong
 
 

@@ -8,10 +8,11 @@ from functools import partial
 import pytest
 
 from lazyarr.slots import writing
-from lazyarr.slots.assembler import R12, RAX, RBP, RBX, RCX, RDI, RSP, At
+from lazyarr.slots.assembler import At
 from lazyarr.slots.tables import ATTRIBUTES, FOLDS, METHODS, OTHER_METHODS, QUICK, SLOTS, UFUNC_METHODS
 from lazyarr.slots.tables import ENTRIES as BODIES
 from lazyarr.slots.words import entry_of, fold_of, method_of, places
+from lazyarr.slots.x86 import R12, RAX, RBP, RBX, RCX, RDI, RSP
 from tests.slots.operands import ONLY_HERE
 from tests.slots.stack import CALLERS, Followed, Recorded
 

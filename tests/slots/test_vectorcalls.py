@@ -8,7 +8,6 @@ import gc
 import operator
 import pickle
 import sys
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from lazyarr.namespace import BindingFunction, Function
 from lazyarr.slot_words import CALLED_AT
 from lazyarr.slots.vectorcalls import HAS_PLACE
 from lazyarr.ufuncs import ufunc
+from tests.crowd import numbered_at_once
 from tests.slots.operands import ONLY_HERE, both, same
 
 pytestmark = ONLY_HERE
@@ -164,9 +164,5 @@ def test_threads() -> None:
             if np.add(x, n, dtype=float)[0] != k + n or np.sum(np.maximum(x, [1, 2, 3, 4])) < 10:
                 wrong.append(n)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    numbered_at_once(work)
     assert not wrong
