@@ -74,6 +74,16 @@ def shortened(name, *columns):
     return [x[keep] for x in columns] if name in FEW else list(columns)
 
 
+def runs_natively(name, v):
+    """Was it compiled?  (From Python 3.12 on norms are refused.)"""
+    if name in NORMS and sys.version_info >= (3, 12):
+        return v.refusal is not None
+    return v.refusal is None
+
+
+NORMS = "hypot", "three", "dist", "of three"
+
+
 @pytest.mark.parametrize("types", "dlf?bLh")
 @pytest.mark.parametrize("name", ONE)
 def test_special_values(name, types):
@@ -82,7 +92,7 @@ def test_special_values(name, types):
     some = computes(ONE[name], *x)
     if some[0].size:
         v = check(ONE[name], *some)
-        assert v.refusal is None or "at this call" in str(v.refusal)
+        assert runs_natively(name, v) or "at this call" in str(v.refusal)
 
 
 @pytest.mark.parametrize("types", ["dd", "ll", "dl", "ld", "??", "fd", "bL"])
@@ -94,7 +104,7 @@ def test_special_values_of_two(name, types):
     some = computes(TWO[name], *columns)
     if some[0].size:
         v = check(TWO[name], *some)
-        assert v.refusal is None or "at this call" in str(v.refusal)
+        assert runs_natively(name, v) or "at this call" in str(v.refusal)
 
 
 @pytest.mark.parametrize("name", ["gamma", "lgamma", "ulp", "frexp", "modf", "-3", "close to 1"])
@@ -103,7 +113,7 @@ def test_dense_samples(name):
     assert v.refusal is None or (name == "frexp" and "several results" in str(v.refusal))
 
 
-@pytest.mark.parametrize("name", ["hypot", "three", "dist", "of three", "remainder", "nextafter", "isclose"])
+@pytest.mark.parametrize("name", [*NORMS, "remainder", "nextafter", "isclose"])
 def test_dense_samples_of_two(name):
     x, y = dense(2), dense(3)
     n = min(x.size, y.size)
@@ -111,7 +121,7 @@ def test_dense_samples_of_two(name):
         close = x * numpy.random.default_rng(4).uniform(0.1, 10, x.size)
         for other in (y[:n], close[:n]):
             v = check(TWO[name], *computes(TWO[name], x[:n], other))
-            assert v.refusal is None
+            assert runs_natively(name, v)
 
 
 @pytest.mark.parametrize("name", ["gcd", "lcm", "comb", "perm"])
@@ -135,7 +145,7 @@ def test_roots_of_ints():
 
 def test_one_kernel_in_the_place_of_python():
     x = lazyarr.asarray(numpy.linspace(0.1, 20, 50_000))
-    for fn in (ONE["gamma"], ONE["lgamma"], lambda x: math.hypot(x, 1.0)):
+    for fn in (ONE["gamma"], ONE["lgamma"], lambda x: math.copysign(x, 1.0)):
         v = lazyarr.vectorize(fn, otypes="d")
         before, fallbacks = COUNT.native_launches, COUNT.numpy_fallbacks
         v(x * 0.5)
@@ -186,7 +196,7 @@ def test_in_loops_over_elements():
     @lazyarr.compile
     def f(a, b, out):
         for i in range(len(a)):
-            out[i] = math.hypot(a[i], 2.0) + math.gcd(b[i], 12) + math.lgamma(a[i]) + math.frexp(a[i])[1]
+            out[i] = math.copysign(a[i], 2.0) + math.gcd(b[i], 12) + math.lgamma(a[i]) + math.frexp(a[i])[1]
         return out
 
     a, b = numpy.linspace(0.5, 20, 300), numpy.arange(300)
