@@ -76,12 +76,13 @@ def shortened(name, *columns):
 
 def runs_natively(name, v):
     """Was it compiled?  (From Python 3.12 on norms are refused.)"""
-    if name in NORMS and sys.version_info >= (3, 12):
+    if name in OF_NORMS and sys.version_info >= (3, 12):
         return v.refusal is not None
     return v.refusal is None
 
 
-NORMS = "hypot", "three", "dist", "of three"
+OF_NORMS = "hypot", "three", "dist", "of three"
+"""The functions above that are norms."""
 
 
 @pytest.mark.parametrize("types", "dlf?bLh")
@@ -113,7 +114,7 @@ def test_dense_samples(name):
     assert v.refusal is None or (name == "frexp" and "several results" in str(v.refusal))
 
 
-@pytest.mark.parametrize("name", [*NORMS, "remainder", "nextafter", "isclose"])
+@pytest.mark.parametrize("name", [*OF_NORMS, "remainder", "nextafter", "isclose"])
 def test_dense_samples_of_two(name):
     x, y = dense(2), dense(3)
     n = min(x.size, y.size)
