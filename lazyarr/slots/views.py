@@ -1,4 +1,4 @@
-"""Views of plain arrays by integers and slices, in machine code.
+"""Views of plain arrays by integers, slices, `...` and None, in machine code.
 
 In:  an array, and a key.   Out: a real array, as NumPy makes it, or nothing; what is another key, or wrong,
 is for `items`, and so for NumPy.
@@ -56,8 +56,6 @@ class Views(Writer):
         a.test(R12)
         a.jump_if("equal", "part none")
         a.label("part begins")
-        a.compare(R12, RAX)
-        a.jump_if("above", "part none")
         for register in R13, RBP, RAX:
             a.zero(register)
         a.store(COUNT, RAX)
@@ -66,6 +64,12 @@ class Views(Writer):
         a.label("part part")
         a.load(RDI, At(RBX))
         a.load(RCX, At(RDI, TYPE))
+        self.compare(RDI, k.none, RAX)
+        a.jump_if("equal", "part new")
+        self.compare(RDI, k.ellipsis, RAX)
+        a.jump_if("equal", "part dots")
+        self._axes_left(RAX)
+        a.jump_if("equal", "part none")             # there are more parts than axes
         self.compare(RCX, k.slices, RAX)
         a.jump_if("equal", "part slice")
         self.call_or("number", "part none", RDX)
@@ -86,22 +90,75 @@ class Views(Writer):
         a.multiply(RAX, At(RCX))
         a.increase(R14, RAX)
         a.label("part next")
-        a.add(RBX, 8)
         a.add(R13, 8)
+        a.label("part said")
+        a.add(RBX, 8)
         a.count_down(R12)
         a.jump_if("other", "part part")
-        self._rest()
+        self._axes_left(RDX)
+        self._passes()
         self._made()
         self._slice()
+        self._new()
+        self._dots()
 
-    def _rest(self) -> None:
-        """Axes of which the key says nothing."""
+    def _axes_left(self, to: int) -> None:
+        """Bytes of the array's axes that were not passed yet; are there any?"""
         a = self.asm
-        a.load_int(R12, At(R15, NDIM))
-        a.times_word(R12)
-        a.label("part rest")
-        a.compare(R12, R13)
-        a.jump_if("equal", "part whole")
+        a.load_int(to, At(R15, NDIM))
+        a.times_word(to)
+        a.decrease(to, R13)
+
+    def _new(self) -> None:
+        """None: an axis of length one.  The axes that may follow fit in any case."""
+        a = self.asm
+        a.label("part new")
+        self._axes_left(RAX)
+        a.increase(RAX, RBP)
+        a.compare_number(RAX, 8 * AXES - 1)
+        a.jump_if("above", "part none")
+        a.copy(RCX, RSP)
+        a.increase(RCX, RBP)
+        for at, number in ((LENGTHS, 1), (STEPS, 0)):
+            a.constant(RAX, number)
+            a.store(At(RCX, at), RAX)
+        a.add(RBP, 8)
+        a.count(COUNT)
+        a.jump("part said")
+
+    def _dots(self) -> None:
+        """`...`: all axes, but as many as the parts are that follow and have one."""
+        a, k = self.asm, self.known
+        a.label("part dots")
+        self._axes_left(RDX)
+        a.place(RCX, At(RBX, 8))
+        a.place(R8, At(R12, -1))
+        a.label("part dots next")
+        a.test(R8)
+        a.jump_if("equal", "part dots end")
+        a.load(R9, At(RCX))
+        a.add(RCX, 8)
+        a.count_down(R8)
+        self.compare(R9, k.none, RAX)
+        a.jump_if("equal", "part dots next")
+        self.compare(R9, k.ellipsis, RAX)
+        a.jump_if("equal", "part none")
+        a.add(RDX, -8)
+        a.jump("part dots next")
+        a.label("part dots end")
+        a.test(RDX)
+        a.jump_if("negative", "part none")
+        self._passes()
+        a.jump("part said")
+
+    def _passes(self) -> None:
+        """rdx: bytes of axes, of which the key says nothing."""
+        a = self.asm
+        again, passed = (f"part {what} {len(a.code)}" for what in ("axis", "passed"))
+        a.label(again)
+        a.test(RDX)
+        a.jump_if("equal", passed)
+        a.add(RDX, -8)
         for at, to in ((DIMS, LENGTHS), (STRIDES, STEPS)):
             a.load(RCX, At(R15, at))
             a.increase(RCX, R13)
@@ -112,11 +169,11 @@ class Views(Writer):
         a.add(R13, 8)
         a.add(RBP, 8)
         a.count(COUNT)
-        a.jump("part rest")
+        a.jump(again)
+        a.label(passed)
 
     def _made(self) -> None:
         a, k = self.asm, self.known
-        a.label("part whole")
         a.load(RDX, COUNT)
         a.test(RDX)
         a.jump_if("equal", "part none")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import random
+import re
 import sys
 from typing import Any
 
@@ -72,6 +73,41 @@ def test_parts(seed: int) -> None:
             except (IndexError, ValueError, TypeError) as error:
                 said.append(str(error))
         assert said[0] == said[1] and numpy.asarray(x).tobytes() == real.tobytes(), (shape, key)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_axes_that_are_new_or_passed(seed: int) -> None:
+    """Up to more axes than machine code has room for, and more parts than there are axes."""
+    by = random.Random(100 + seed)
+    for _ in range(500):
+        shape = [by.choice((1, 1, 2, 3)) for _ in range(by.randrange(0, 9))]
+        real = numpy.arange(numpy.prod(shape, dtype=int) * 1.0).reshape(shape).copy()
+        pick = by.choice([
+            [None, ..., 0, slice(None)], [None], [0, -1, slice(1), ...], [None, slice(None, None, -1)],
+        ])  # fmt: skip
+        key: Any = tuple(by.choice(pick) for _ in range(by.randrange(1, 12)))
+        key = key[0] if len(key) == 1 and by.random() < 0.5 else key
+        x = np.array(real)
+        assert looks(x, key) == looks(real, key), (shape, key)
+        try:
+            real[key] = -7
+        except IndexError as error:
+            with pytest.raises(IndexError, match=re.escape(str(error))):
+                x[key] = -7
+        else:
+            x[key] = -7
+        assert numpy.asarray(x).tobytes() == real.tobytes(), (shape, key)
+
+
+@ONLY_HERE
+@pytest.mark.parametrize(
+    "key",
+    [..., None, (..., 0), (0, ...), (slice(None), None), (None, 1, ..., None), (1, ..., slice(2))],
+)
+def test_new_axes_run_no_python(key: Any) -> None:
+    x = np.array(numpy.arange(60.0).reshape(3, 4, 5))
+    found, calls = python_calls(operator.getitem, x, key)
+    assert calls == 0 and found.shape == numpy.asarray(x)[key].shape and found.base is x
 
 
 def test_other_arrays() -> None:
