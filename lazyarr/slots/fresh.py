@@ -6,7 +6,19 @@ other arrays, large ones, and what is wrong are for `calls`.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import C_CONTIGUOUS, DATA, DIMS, DTYPE, ITEMS, LENGTH, NDIM, TYPE
+from lazyarr.object_fields import (
+    C_CONTIGUOUS,
+    DATA,
+    DIMS,
+    DOUBLE_COMPLEX,
+    DTYPE,
+    ITEMS,
+    ITEMSIZE,
+    LENGTH,
+    NDIM,
+    SCALARS,
+    TYPE,
+)  # fmt: skip
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.framed import COUNTED, KEPT
 from lazyarr.slots.known import Known
@@ -31,8 +43,8 @@ class Fresh(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.dtype, self.typed, self.of_shape, self.filled, self.copied, self.copy, self.array,
-            self.itself,
+            self.dtype, self.typed, self.typed_any, self.of_shape, self.filled, self.copied, self.copy,
+            self.array, self.itself,
         ):  # fmt: skip
             write()
 
@@ -85,6 +97,36 @@ class Fresh(Writer):
         a.label("type of two leave")
         a.leave()
 
+    def typed_any(self) -> None:
+        """The same of any numbers of at most a word, and of what describes such types; rdx is lost, too."""
+        a, k = self.asm, self.known
+        a.label("type of any")
+        a.call("type of two")
+        a.test(R8)
+        a.jump_if("other", "type of any leave")
+        a.constant(RDX, k.native)
+        a.load(R8, At(RDX))
+        a.constant(RCX, k.true)
+        a.load(RCX, At(RCX, TYPE))
+        a.compare(RAX, RCX)
+        a.jump_if("equal", "type of any leave")     # Python's truth values, which are NumPy's first type
+        a.constant(RCX, DOUBLE_COMPLEX)
+        a.label("type of any next")
+        a.load(R8, At(RDX))
+        a.add(RDX, 8)
+        a.test(R8)
+        a.jump_if("equal", "type of any other")
+        a.compare(R8, RAX)
+        a.jump_if("equal", "type of any leave")
+        a.compare(At(R8, SCALARS), RAX)
+        a.jump_if("equal", "type of any leave")
+        a.label("type of any other")
+        a.count_down(RCX)
+        a.jump_if("other", "type of any next")
+        a.zero(R8)
+        a.label("type of any leave")
+        a.leave()
+
     def of_shape(self) -> None:
         """(function, args, count, names)"""
         a, k = self.asm, self.known
@@ -97,10 +139,17 @@ class Fresh(Writer):
         self.if_forced("function")
         a.add(RSP, -8)
         a.call("dtype given")
-        self.call_keeping("type of two", RCX)
+        self.call_keeping("type of any", RCX, RDX)
         a.add(RSP, 8)
         a.test(R8)
         a.jump_if("equal", "function")
+        a.compare_number(R9, FILLS["ones"])
+        a.jump_if("other", "fresh begins")
+        for one in k.doubles, k.words:
+            self.compare(R8, one, RAX)
+            a.jump_if("equal", "fresh begins")
+        a.jump("function")
+        a.label("fresh begins")
         self.reserve(LOCAL, *KEPT)
         for place, given in zip(GIVEN, (RDI, RSI, RDX, RCX), strict=True):
             a.store(place, given)
@@ -172,8 +221,8 @@ class Fresh(Writer):
         a.leave()
         a.label("fresh zeros")
         a.zero(RSI)
-        a.copy(RDX, R13)
-        a.times_word(RDX)
+        a.load(RDX, At(R14, ITEMSIZE))
+        a.multiply(RDX, R13)
         self.call("memset")
         a.jump("fresh made")
         a.label("fresh no memory")                  # NumPy says so

@@ -24,6 +24,8 @@ SHAPES: list[Any] = [
 TYPES: list[Any] = [
     None, float, int, bool, complex, object, "f4", numpy.float64, numpy.int64, numpy.dtype("d"),
     numpy.dtype("l"), numpy.dtype(">f8"), "i8", numpy.int32, "no type", 3, [("a", "f8")],
+    *[numpy.dtype(c).type for c in "?bBhHiIlLqQefdFD"], *map(numpy.dtype, "?bBhHiIlLqQefdFD"), str,
+    numpy.dtype("f4", metadata={"a": 1}), numpy.floating, numpy.generic, numpy.dtypes.Float32DType, numpy.nan,
 ]  # fmt: skip
 
 
@@ -61,6 +63,10 @@ def test_no_python_runs(function: str) -> None:
             assert not calls and x.dtype == theirs(shape, *given).dtype and x.strides == theirs(shape).strides
             assert x.flags.owndata and x.flags.writeable and x.base is None
             assert function == "empty" or same(x, theirs(shape, *given))
+        for given in (*"?bBhHiIlLqQfF", bool):
+            x, calls = python_calls(make, shape, dtype=numpy.dtype(given).type)
+            assert x.dtype == given and (function == "empty" or same(x, theirs(shape, given)))
+            assert not calls or function == "ones"
         assert not python_calls(make, shape, dtype=numpy.float64)[1]
 
 
