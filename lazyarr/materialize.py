@@ -54,7 +54,8 @@ def evaluate(roots: Iterable[Expr]) -> None:
         if not roots:
             return
         if COLLECTING.is_unsure():
-            one_by_one(closure(roots))          # (the only way by which nothing is overwritten or forgotten)
+            # (The only way by which nothing is overwritten or forgotten.)
+            COLLECTING.apart(one_by_one, closure(roots))
             return
         asked = time.thread_time() if NOW.thread and NOW.thread == get_ident() else None
         observed = bool(OBSERVED) and is_observed()
