@@ -76,11 +76,12 @@ class Storage:
     """That of the last one."""
 
     def __init__(self, value: Expr) -> None:
-        self.value = value
         self.dying = False
         self.small_writes = self.repeats = 0
         self.place = None
-        value.home = weakref.ref(self)
+        mine = weakref.ref(self)
+        value.home = mine
+        self.value = value              # (no call until it is counted: see `hold` and `__del__`)
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
             for i in value.inputs:      # written to by another thread, which did not know this reader yet?
@@ -90,15 +91,16 @@ class Storage:
 
     def hold(self, value: Expr) -> None:
         """Make `value` the current one."""
-        old = self.value
+        old, mine = self.value, weakref.ref(self)
+        # (No call until all is counted: an interrupt would leave a current value that nobody seems to hold.)
+        value.home = mine
         self.value = value
-        value.home = weakref.ref(self)
+        if value.op is not None:
+            LEDGER.unallocated += value.nbytes
         if old.op is not None:
             LEDGER.unallocated -= old.nbytes
         elif old.buf is not None:
             LEDGER.orphaned(old)
-        if value.op is not None:
-            LEDGER.unallocated += value.nbytes
 
     def __del__(                                # (arguments as in `Buffer.__del__`)
         self, ledger: Ledger = LEDGER, owed: Any = OWED, collecting: Any = COLLECTING, ref: Any = weakref.ref,
