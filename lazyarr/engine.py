@@ -23,6 +23,7 @@ from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
 from lazyarr.dtypes import char_of
+from lazyarr.evaluations import EVALUATIONS
 from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
@@ -133,7 +134,7 @@ def _by_plan(
     if name is not None and compiled:
         note(name)
         plan.noted = True
-    if met is not None:
+    if met is not None and not EVALUATIONS.are_overtaken():
         ready.note(met, plan, w)
 
 
@@ -162,6 +163,7 @@ def _walked(
         return swift_walk.walk_of(nodes, looked), looked.plan
     w = walk(nodes, roots)
     plan = plan_if(w, _refuse, waits)
+    EVALUATIONS.go_on(w.nodes, w.leaves)
     if looked is None:
         SWIFT.hear(len(nodes))
     elif plan is not None:
@@ -311,6 +313,7 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
         _place(step, rows, w, placement, threads)
         if held is None and placement.taken:
             held = hold_signals()
+        EVALUATIONS.go_on([w.nodes[k] for k in step.members], placement.taken.values())
         _launch_placed(step, rows, w, placement, threads)
     finally:
         release_signals(held)
@@ -419,6 +422,7 @@ def _by_kernel(step: Step, w: Walk) -> None:
         placement.place(w.nodes[k], map(w.value, reusable))
     held = hold_signals() if placement.taken else None
     try:
+        EVALUATIONS.go_on(members, placement.taken.values())
         raised = _launch_boxes(step, w, placement) if step.boxes else _launch_at(step, w, placement)
         if raised:
             from lazyarr.replay import explain
@@ -515,17 +519,18 @@ def _finish_by_python(members: list[Expr], placement: Placement, raised: int) ->
     buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):
-        if node.op is None:             # (a signal's handler asked for it: see `ready.launched`)
-            continue
         serial = node.serial
-        if serial in waiting:
+        if node.op is not None and serial in waiting:
             node.spared = True
             node.errors = flags.told_again(node.errors, raised)
             continue
+        buf = buffers.get(serial)
         storage = None if node.home is None else node.home()    # (`values.is_held`, written out)
+        if node.op is None:             # (a signal's handler asked for it: see `ready.launched`)
+            continue
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
-        node.buf = buffers.get(serial)              # (`Expr.done`, written out)
+        node.buf = buf                  # (`Expr.done`, written out: no call since the look)
         node.op = node.region = node.old = None
         node.inputs = ()
         node.depth = node.weight = 0

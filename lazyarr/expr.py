@@ -471,9 +471,13 @@ class Expr:
                 refs.append(ref)
                 if node is not reader:
                     alive.append(node)
-        n, m = len(known), len(readers)
-        if len(refs) < n <= m and readers[n - 1] is known[-1]:
-            readers[:n] = refs                  # (no call between look and change)
+        n = len(known)
+        if len(refs) < n:
+            try:
+                if readers[n - 1] is known[-1]:
+                    readers[:n] = refs          # (no call between look and change)
+            except IndexError:                  # somebody else has taken the dead ones out
+                pass
         return alive
 
     def replace(self) -> None:

@@ -345,12 +345,15 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
         late += explain(one.step, members, raised, _placement(nodes, one, buffers))
     for k, buf in buffers.items():              # (first: see `engine._finish`)
         node = nodes[k]
+        storage = None if node.home is None else node.home()
         if node.op is None:                     # (a signal's handler asked for it, and may have written since
             continue                            # to what was read here)
-        storage = None if node.home is None else node.home()
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
-        node.done(buf)
+        node.buf = buf                          # (`Expr.done`, written out: no call since the look)
+        node.op = node.region = node.old = None
+        node.inputs = ()
+        node.depth = node.weight = 0
     waiting: Collection[int] = ()
     if one.step.shared:
         waiting = _placement(nodes, one, buffers).waiting

@@ -28,6 +28,7 @@ from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.cuts import SELDOM, is_due, is_still_due
 from lazyarr.error_state import Prompt
+from lazyarr.evaluations import BROKEN, EVALUATIONS
 from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense, map_of
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
@@ -80,8 +81,8 @@ class Storage:
         self.small_writes = self.repeats = 0
         self.place = None
         mine = weakref.ref(self)
-        value.home = mine
         self.value = value              # (no call until it is counted: see `hold` and `__del__`)
+        value.home = mine
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
             for i in value.inputs:      # written to by another thread, which did not know this reader yet?
@@ -93,8 +94,8 @@ class Storage:
         """Make `value` the current one."""
         old, mine = self.value, weakref.ref(self)
         # (No call until all is counted: an interrupt would leave a current value that nobody seems to hold.)
-        value.home = mine
         self.value = value
+        value.home = mine
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
         if old.op is not None:
@@ -189,11 +190,16 @@ class Storage:
     def real(self, geo: numpy.ndarray) -> numpy.ndarray:
         """The bytes now, as an ndarray; only to look at, never to keep or to write."""
         with LOCK:                              # a write of another thread may take the buffer over
-            value = self.value
-            if value.op is not None:
-                evaluate([value])
-            buf: Buffer = value.buf
+            buf: Buffer = self._made().buf
             return buf.real(geo)
+
+    def _made(self) -> Expr:
+        """The current value, which exists."""
+        value = self.value
+        while value.op is not None:
+            evaluate([value])
+            value = self.value                  # (a signal's handler may have written)
+        return value
 
     def put(self, geo: numpy.ndarray, write: Callable[[numpy.ndarray], Any]) -> None:
         """Write at once: no other thread may move the bytes elsewhere meanwhile."""
@@ -206,11 +212,12 @@ class Storage:
         Pending readers go first: a write out there is not announced, and from now on the buffer
         is where the value lives."""
         with LOCK:
-            value = self.value
-            if value.op is not None:
-                evaluate([value])
-            if value.readers:
+            value = self._made()
+            while value.readers:
                 evaluate(results(value, None))
+                before, value = value, self._made()
+                if value is before:
+                    break
             buf: Buffer = value.buf
             real = buf.real(geo)
         if not geo.flags.writeable:
@@ -338,7 +345,14 @@ def catch_up() -> None:
             value = DUE.pop()()
             if value is not None and value.op is not None and is_still_due(value):
                 COUNT.node_bound += 1
-                evaluate(_ripe(value))
+                begun = EVALUATIONS.begun
+                try:
+                    ripe = _ripe(value)
+                except BROKEN:
+                    if EVALUATIONS.begun == begun:
+                        raise
+                    ripe = [value]              # (a signal's handler has computed some of it)
+                evaluate(ripe)
                 if value.op is not None and is_still_due(value):
                     evaluate([value])
 
