@@ -31,9 +31,10 @@ class Evaluations:
 
     def go_on(self, nodes: Iterable[Any], leaves: Iterable[Any] = ()) -> None:
         """Raise `Overtaken` if another one has computed some of these nodes, or written over a leaf."""
-        if self.mine != 0 and self.mine != self.begun:
-            if any([n is not None and n.op is None for n in nodes]) or any([x.buf is None for x in leaves]):
-                raise Overtaken
+        if self.are_overtaken() and (
+            any(node is not None and node.op is None for node in nodes) or any(x.buf is None for x in leaves)
+        ):
+            raise Overtaken
 
 
 BROKEN = Overtaken, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError

@@ -94,8 +94,8 @@ class Collecting:
     def apart(self, fn: Callable[..., Any], *args: Any) -> Any:
         """The result of a call; if it is a finalizer's, in a context of its own, which error states change.
 
-        Setting a variable of a context asks for memory (up to Python 3.11 garbage is collected there) while it
-        goes through the variables that there are: a finalizer that sets one frees these before its eyes."""
+        Setting a variable of a context asks for memory (up to Python 3.11 garbage is collected there) while
+        it goes through the variables that there are: a finalizer that sets one frees these meanwhile."""
         return copy_context().run(fn, *args) if self.is_unsure() else fn(*args)
 
 
