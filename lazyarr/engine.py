@@ -23,8 +23,7 @@ from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
 from lazyarr.dtypes import char_of
-from lazyarr.evaluations import EVALUATIONS
-from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, Scatter
+from lazyarr.expr import ELEMENTWISE, EVALUATIONS, FOLDS, Expr, Map, Op, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
@@ -352,6 +351,8 @@ def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, t
     nodes = w.nodes                     # (`_scalars`, written out)
     scalars: Any = [nodes[c[0]].inputs[c[1]] if c.__class__ is tuple else c for c in rows.constants]
     found = launch_rows(rows, homes, scalars, warm, watch, threads)
+    if EVALUATIONS.are_overtaken():     # (by a handler: nothing is written over, then, as in `_by_kernel`)
+        EVALUATIONS.go_on(members, map(w.value, rows.lying))
     if any(found):
         from lazyarr.replay import UNWATCHED, explain
 
@@ -424,6 +425,8 @@ def _by_kernel(step: Step, w: Walk) -> None:
     try:
         EVALUATIONS.go_on(members, placement.taken.values())
         raised = _launch_boxes(step, w, placement) if step.boxes else _launch_at(step, w, placement)
+        if EVALUATIONS.are_overtaken():         # (what was read may be something else by now: once more)
+            EVALUATIONS.go_on(members, map(w.value, _lying(step)))
         if raised:
             from lazyarr.replay import explain
 
@@ -431,6 +434,11 @@ def _by_kernel(step: Step, w: Walk) -> None:
         _finish(members, placement, raised)
     finally:
         release_signals(held)
+
+
+def _lying(step: Step) -> set[int]:
+    """What a step's launch reads or writes, by number."""
+    return {k for each in step.boxes or (step,) for k in each.operands}
 
 
 def _launch_boxes(step: Step, w: Walk, placement: Placement) -> int:

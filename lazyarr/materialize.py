@@ -26,8 +26,7 @@ from lazyarr.calls import Call, written_out
 from lazyarr.compiler import COMPILER
 from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.counters import COUNT
-from lazyarr.evaluations import BROKEN, EVALUATIONS
-from lazyarr.expr import LOCK, Expr, Map, Opaque, Read
+from lazyarr.expr import BROKEN, EVALUATIONS, LOCK, Expr, Map, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lazyarr import config
 from lazyarr.buffers import has_rings
 from lazyarr.counters import COUNT
-from lazyarr.evaluations import EVALUATIONS
-from lazyarr.expr import Expr, Read
+from lazyarr.expr import EVALUATIONS, Expr, Read
 from lazyarr.fusion import rows
 from lazyarr.fusion.again import Chained, any_large, repeat, repeats
 from lazyarr.fusion.alias import Memory

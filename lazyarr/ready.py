@@ -32,7 +32,7 @@ from lazyarr.compiler import COMPILER
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import buffer_size, ignores
-from lazyarr.expr import COMPRESS, Expr, Gather, Read, Reduce
+from lazyarr.expr import COMPRESS, EVALUATIONS, Expr, Gather, Read, Reduce
 from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
@@ -334,6 +334,9 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     except Exception as error:
         note_lines(error, [nodes[k].loc for k in (*one.stored, *one.others)])
         raise
+    if EVALUATIONS.are_overtaken():             # (by a handler: what was read may be something else by now)
+        read = [leaves[-1 - k] if k < 0 else nodes[k] for _, k, _ in b.addresses]
+        EVALUATIONS.go_on([nodes[k] for k in (*one.stored, *one.others)], read)
     if any(raised):
         if met.calls:
             assert met.way is not None

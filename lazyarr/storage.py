@@ -28,8 +28,7 @@ from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.cuts import SELDOM, is_due, is_still_due
 from lazyarr.error_state import Prompt
-from lazyarr.evaluations import BROKEN, EVALUATIONS
-from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense, map_of
+from lazyarr.expr import BROKEN, EVALUATIONS, LOCK, Expr, Map, Op, Read, is_dense, map_of
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.resting import COLLECTING, Resting
