@@ -29,7 +29,7 @@ from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import TOO_FEW, region_of
 from lazyarr.fusion.partition import Partition
-from lazyarr.interrupts import hold_signals, release_signals
+from lazyarr.interrupts import hold_signals, holding, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.late import late
 from lazyarr.launch import launch
@@ -345,7 +345,8 @@ def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, t
     warm = not rows.streamed or all(placement.of(w.value(k)).recycled for k in rows.streamed)
     watch = None
     if rows.delay and rows.watches:
-        from lazyarr.replay_blocks import BlockWatch
+        with holding():
+            from lazyarr.replay_blocks import BlockWatch
 
         watch = BlockWatch(rows, members, placement)
     nodes = w.nodes                     # (`_scalars`, written out)
@@ -354,7 +355,8 @@ def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, t
     if EVALUATIONS.are_overtaken():     # (by a handler: nothing is written over, then, as in `_by_kernel`)
         EVALUATIONS.go_on(members, map(w.value, rows.lying))
     if any(found):
-        from lazyarr.replay import UNWATCHED, explain
+        with holding():
+            from lazyarr.replay import UNWATCHED, explain
 
         watched = UNWATCHED if watch is None else watch.seen
         w.late += explain(step, members, found, placement, watched)
@@ -428,7 +430,8 @@ def _by_kernel(step: Step, w: Walk) -> None:
         if EVALUATIONS.are_overtaken():         # (what was read may be something else by now: once more)
             EVALUATIONS.go_on(members, map(w.value, _lying(step)))
         if raised:
-            from lazyarr.replay import explain
+            with holding():
+                from lazyarr.replay import explain
 
             w.late += explain(step, members, [raised], placement)
         _finish(members, placement, raised)

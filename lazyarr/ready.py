@@ -37,6 +37,7 @@ from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.hot import ran
+from lazyarr.interrupts import holding
 from lazyarr.known_steps import Bound, KnownStep, Places, bound, known_step
 from lazyarr.late import late
 from lazyarr.launch import put_scalar
@@ -342,7 +343,8 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
             assert met.way is not None
             met.way[:] = [None]                 # from now on they are written out: operations warn, not calls
             return False
-        from lazyarr.replay import explain
+        with holding():
+            from lazyarr.replay import explain
 
         members = [nodes[k] for k in one.step.members]
         late += explain(one.step, members, raised, _placement(nodes, one, buffers))

@@ -57,7 +57,10 @@ def evaluate(roots: Iterable[Expr]) -> None:
     Half of the time of ``import lazyarr`` would be the engine's: it waits until there is work."""
     global _evaluate
     if _evaluate is None:
-        with LOCK, Resting():           # no fork meanwhile: a child would wait for the import for ever
+        from lazyarr.interrupts import holding
+
+        # (No fork meanwhile: a child would wait for the import for ever.  Handlers find a whole module.)
+        with LOCK, Resting(), holding():
             from lazyarr.materialize import evaluate as _evaluate
     _evaluate(roots)
 
@@ -359,7 +362,10 @@ def catch_up() -> None:
 def _ripe(value: Expr) -> list[Expr]:
     """What to compute of a value that is due: what it stands on, or itself where that takes less memory,
     since it stands on several arrays that nobody else needs."""
-    from lazyarr.fusion.whole_launches import in_launches  # (see `evaluate`)
+    from lazyarr.interrupts import holding
+
+    with holding():                     # (see `evaluate`)
+        from lazyarr.fusion.whole_launches import in_launches
 
     below = written_below(value)
     passing = sum(each.nbytes for each in below if not is_held(each))
