@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import time
-from _thread import _local, allocate_lock
+from _thread import RLock, _local
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import attrgetter, neg, sub
@@ -337,7 +337,7 @@ def _force(more: int, barring: int, unusual: int, apart: int) -> None:
             hear()
 
 
-_forcing = allocate_lock()
+_forcing = RLock()              # (a finalizer, or a handler, may come while it is held)
 
 IMPORTED = time.time_ns()
 """When this process began to import the library, of which this is among the first modules (`editions`)."""

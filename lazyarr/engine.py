@@ -23,13 +23,13 @@ from lazyarr.compiler import COMPILER, name_of, note, numpy_ns
 from lazyarr.counters import COUNT
 from lazyarr.dispatch.jit import NotCompiled, cached_only
 from lazyarr.dtypes import char_of
-from lazyarr.expr import ELEMENTWISE, FOLDS, Expr, Map, Op, Read, Reduce, Scan, Scatter
+from lazyarr.expr import ELEMENTWISE, EVALUATIONS, FOLDS, Expr, Map, Op, Read, Reduce, Scan, Scatter
 from lazyarr.fusion.alias import Memory
 from lazyarr.fusion.conflict import plain_node
 from lazyarr.fusion.fold import fold_order, signature
 from lazyarr.fusion.group import TOO_FEW, region_of
 from lazyarr.fusion.partition import Partition
-from lazyarr.interrupts import hold_signals, release_signals
+from lazyarr.interrupts import hold_signals, holding, release_signals
 from lazyarr.kernels import foldable, host, lowerable, scannable
 from lazyarr.late import late
 from lazyarr.launch import launch
@@ -133,7 +133,7 @@ def _by_plan(
     if name is not None and compiled:
         note(name)
         plan.noted = True
-    if met is not None:
+    if met is not None and not EVALUATIONS.are_overtaken():
         ready.note(met, plan, w)
 
 
@@ -162,6 +162,7 @@ def _walked(
         return swift_walk.walk_of(nodes, looked), looked.plan
     w = walk(nodes, roots)
     plan = plan_if(w, _refuse, waits)
+    EVALUATIONS.go_on(w.nodes, w.leaves)
     if looked is None:
         SWIFT.hear(len(nodes))
     elif plan is not None:
@@ -311,6 +312,7 @@ def _by_rows(step: Step, rows: RowBlocks, w: Walk) -> None:
         _place(step, rows, w, placement, threads)
         if held is None and placement.taken:
             held = hold_signals()
+        EVALUATIONS.go_on([w.nodes[k] for k in step.members], placement.taken.values())
         _launch_placed(step, rows, w, placement, threads)
     finally:
         release_signals(held)
@@ -343,14 +345,18 @@ def _launch_placed(step: Step, rows: RowBlocks, w: Walk, placement: Placement, t
     warm = not rows.streamed or all(placement.of(w.value(k)).recycled for k in rows.streamed)
     watch = None
     if rows.delay and rows.watches:
-        from lazyarr.replay_blocks import BlockWatch
+        with holding():
+            from lazyarr.replay_blocks import BlockWatch
 
         watch = BlockWatch(rows, members, placement)
     nodes = w.nodes                     # (`_scalars`, written out)
     scalars: Any = [nodes[c[0]].inputs[c[1]] if c.__class__ is tuple else c for c in rows.constants]
     found = launch_rows(rows, homes, scalars, warm, watch, threads)
+    if EVALUATIONS.are_overtaken():     # (by a handler: nothing is written over, then, as in `_by_kernel`)
+        EVALUATIONS.go_on(members, map(w.value, rows.lying))
     if any(found):
-        from lazyarr.replay import UNWATCHED, explain
+        with holding():
+            from lazyarr.replay import UNWATCHED, explain
 
         watched = UNWATCHED if watch is None else watch.seen
         w.late += explain(step, members, found, placement, watched)
@@ -419,14 +425,23 @@ def _by_kernel(step: Step, w: Walk) -> None:
         placement.place(w.nodes[k], map(w.value, reusable))
     held = hold_signals() if placement.taken else None
     try:
+        EVALUATIONS.go_on(members, placement.taken.values())
         raised = _launch_boxes(step, w, placement) if step.boxes else _launch_at(step, w, placement)
+        if EVALUATIONS.are_overtaken():         # (what was read may be something else by now: once more)
+            EVALUATIONS.go_on(members, map(w.value, _lying(step)))
         if raised:
-            from lazyarr.replay import explain
+            with holding():
+                from lazyarr.replay import explain
 
             w.late += explain(step, members, [raised], placement)
         _finish(members, placement, raised)
     finally:
         release_signals(held)
+
+
+def _lying(step: Step) -> set[int]:
+    """What a step's launch reads or writes, by number."""
+    return {k for each in step.boxes or (step,) for k in each.operands}
 
 
 def _launch_boxes(step: Step, w: Walk, placement: Placement) -> int:
@@ -515,17 +530,18 @@ def _finish_by_python(members: list[Expr], placement: Placement, raised: int) ->
     buffers, waiting = placement.buffers, placement.waiting
     stored = [node for node in members if node.serial in buffers]
     for node in (*stored, *[node for node in members if node.serial not in buffers]):
-        if node.op is None:             # (a signal's handler asked for it: see `ready.launched`)
-            continue
         serial = node.serial
-        if serial in waiting:
+        if node.op is not None and serial in waiting:
             node.spared = True
             node.errors = flags.told_again(node.errors, raised)
             continue
+        buf = buffers.get(serial)
         storage = None if node.home is None else node.home()    # (`values.is_held`, written out)
+        if node.op is None:             # (a signal's handler asked for it: see `ready.launched`)
+            continue
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
-        node.buf = buffers.get(serial)              # (`Expr.done`, written out)
+        node.buf = buf                  # (`Expr.done`, written out: no call since the look)
         node.op = node.region = node.old = None
         node.inputs = ()
         node.depth = node.weight = 0

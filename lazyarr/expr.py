@@ -22,7 +22,7 @@ import functools
 import itertools
 import weakref
 from _thread import RLock
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy
@@ -34,6 +34,42 @@ from lazyarr.srcloc import Loc
 
 LOCK = RLock()
 """Held while values are computed or replaced: nodes are shared by all Python threads."""
+
+
+class Overtaken(Exception):
+    """Another evaluation came in between."""
+
+
+BROKEN = Overtaken, AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError
+"""What comes of it where nodes have been computed meanwhile."""
+
+
+class Evaluations:
+    """How many have begun, and which one of them is under way.  (Whoever asks has the lock.)
+
+    A signal's handler or a finalizer may ask for values in the middle of an evaluation, for those that it is
+    at among others.  What this one knows of its nodes is not so any more then: it begins anew, with what is
+    left to be computed, before it writes over anything and before it remembers a plan."""
+
+    __slots__ = ("begun", "mine")
+
+    def __init__(self) -> None:
+        self.begun = self.mine = 0
+
+    def are_overtaken(self) -> bool:
+        """Has another one begun since the one under way did, if there is one?"""
+        return self.mine != 0 and self.mine != self.begun
+
+    def go_on(self, nodes: Iterable[Any], read: Iterable[Any] = ()) -> None:
+        """Raise `Overtaken` if another one has computed some of the nodes, or written over what they read."""
+        if self.are_overtaken() and (
+            any(node is not None and node.op is None for node in nodes)
+            or any(x is not None and x.op is None and x.buf is None for x in read)
+        ):
+            raise Overtaken
+
+
+EVALUATIONS = Evaluations()
 
 
 class Map(NamedTuple):
@@ -471,9 +507,13 @@ class Expr:
                 refs.append(ref)
                 if node is not reader:
                     alive.append(node)
-        n, m = len(known), len(readers)
-        if len(refs) < n <= m and readers[n - 1] is known[-1]:
-            readers[:n] = refs                  # (no call between look and change)
+        n = len(known)
+        if len(refs) < n:
+            try:
+                if readers[n - 1] is known[-1]:
+                    readers[:n] = refs          # (no call between look and change)
+            except IndexError:                  # somebody else has taken the dead ones out
+                pass
         return alive
 
     def replace(self) -> None:

@@ -114,7 +114,8 @@ def compiling_for(target: Target) -> Iterator[None]:
 @cache
 def _host(cpu: tuple[object, ...]) -> Target:
     """`cpu` is what `host_level` goes by: the key of what is remembered."""
-    from lazyarr.dispatch.levels import host_level
+    with holding():
+        from lazyarr.dispatch.levels import host_level
 
     return completed(host_level())
 
@@ -335,7 +336,8 @@ def code_of_ours(name: str, sig: str = "") -> Code:
 @cache
 def _target_of(targets: str, target: Target, cpu: tuple[object, ...]) -> Target:
     """The target that a statement chooses for kernels of a target; the baseline follows from `cpu`."""
-    from lazyarr.dispatch.levels import BY_NAME, selection
+    with holding():
+        from lazyarr.dispatch.levels import BY_NAME, selection
 
     baseline = selection().baseline if target.machine == here() else baseline_of(target.machine)
     level = chosen(targets, target.name, baseline)
@@ -361,8 +363,9 @@ def _combine(parfor: Parfor, nontemporal: bool, piece: kernel_index.Piece) -> in
 
 def _source(parfor: Parfor, nontemporal: bool, tier: int) -> Source:
     with holding():
-        from lazyarr.codegen.pipeline import compile_parfor
+        from lazyarr.codegen.pipeline import compile_parfor, compiler_of
 
+        compiler_of(parfor)             # (imports that, too)
     checked = config.current.verify
     return compile_parfor(parfor, host(), nontemporal=nontemporal, verify=checked, hot=tier > 1)
 

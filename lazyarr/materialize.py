@@ -26,7 +26,7 @@ from lazyarr.calls import Call, written_out
 from lazyarr.compiler import COMPILER
 from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.counters import COUNT
-from lazyarr.expr import LOCK, Expr, Map, Opaque, Read
+from lazyarr.expr import BROKEN, EVALUATIONS, LOCK, Expr, Map, Opaque, Read
 from lazyarr.fusion import reference
 from lazyarr.habits import WATCHED, told_by
 from lazyarr.interrupts import Held, deliver, hold_signals, release_signals
@@ -50,69 +50,93 @@ _IS_PENDING = attrgetter("op")
 def evaluate(roots: Iterable[Expr]) -> None:
     """Compute the values `roots` and all they need."""
     with LOCK:
-        roots = [*filter(_IS_PENDING, roots)]
-        if not roots:
-            return
-        if COLLECTING.is_unsure():
-            one_by_one(closure(roots))          # (the only way by which nothing is overwritten or forgotten)
-            return
-        asked = time.thread_time() if NOW.thread and NOW.thread == get_ident() else None
-        observed = bool(OBSERVED) and is_observed()
-        met = None
-        if _look is not None and not observed:
-            swiftly = _swift.evaluate
-            if swiftly is not None:
-                began = time.perf_counter() if WATCHED else 0.0
-                computed = swiftly(roots, plan_key())
-                if computed:
-                    if began:
-                        _swift.tell(time.perf_counter() - began)
-                    if asked is not None:
-                        _swift.looked(time.thread_time() - asked)
-                    for hear in WAITING:
-                        hear(ENDINGS)
+        outer = EVALUATIONS.mine
+        try:
+            for left in range(TRIES, -1, -1):       # (at last what no handler can disturb)
+                roots = [*filter(_IS_PENDING, roots)]
+                if not roots:
                     return
-                if computed is False and not (roots := [*filter(_IS_PENDING, roots)]):
+                EVALUATIONS.begun += 1
+                EVALUATIONS.mine = EVALUATIONS.begun
+                try:
+                    if left:
+                        _computed(roots)
+                    else:
+                        one_by_one(closure(roots))
                     return
-            met = _at_sight(roots)
-            if met is None:
-                met = _look(roots)
-                if met is not None and met.plan is not None:
-                    _note_sight(met, roots)
-        nodes: Any = met.nodes if met is not None else None if _pending is None else _pending(roots)
-        if nodes is None:
-            nodes = sunk(closure(roots), roots)
-        known = met is not None and met.plan is not None
-        share = None if met is None else met.share
-        if met is not None and met.calls and not known:
-            (met, nodes), share = _written(met), None
-        account = None if known or not may_compile() else Account(nodes)
-        waits = account is not None and account.waits()
-        native = known or (account is not None and not waits and COMPILER.plans(nodes))
-        if observed:
-            from lazyarr.debug.watch import watch
-            from lazyarr.segments import is_much
+                except BROKEN:
+                    if not left or not EVALUATIONS.are_overtaken():
+                        raise
+        finally:
+            EVALUATIONS.mine = outer
 
-            if not (native and is_much(nodes)):         # (else the engine shows it segment by segment)
-                watch(nodes, roots, native)
-        told = told_by(nodes, share) if WATCHED else None
-        if NOW.weighs:
-            weighs(nodes)
-        if asked is not None:
-            begins(work_of(nodes), known)
-        began = time.perf_counter()
-        if native:
-            (_engine or _load()).run(nodes, roots, met, account)
-        elif waits:
-            unplanned(nodes, account)
-        else:
-            one_by_one(nodes)
-        # (Till there is a plan, and LLVM where it takes that, waiting cannot pay.)
-        if told is not None and (native or (not waits and COMPILER.usable is not None)):
-            habit, seconds, share = told
-            habit.ran_alone((seconds + time.perf_counter() - began) * share)
-        if asked is not None:
-            ended(time.thread_time() - asked)
+
+TRIES = 2
+"""So often an evaluation goes by a plan, if others come in between."""
+
+
+def _computed(roots: list[Expr]) -> None:
+    if COLLECTING.is_unsure():
+        # (The only way by which nothing is overwritten or forgotten.)
+        COLLECTING.apart(one_by_one, closure(roots))
+        return
+    asked = time.thread_time() if NOW.thread and NOW.thread == get_ident() else None
+    observed = bool(OBSERVED) and is_observed()
+    met = None
+    if _look is not None and not observed:
+        swiftly = _swift.evaluate
+        if swiftly is not None:
+            began = time.perf_counter() if WATCHED else 0.0
+            computed = swiftly(roots, plan_key())
+            if computed:
+                if began:
+                    _swift.tell(time.perf_counter() - began)
+                if asked is not None:
+                    _swift.looked(time.thread_time() - asked)
+                for hear in WAITING:
+                    hear(ENDINGS)
+                return
+            if computed is False and not (roots := [*filter(_IS_PENDING, roots)]):
+                return
+        met = _at_sight(roots)
+        if met is None:
+            met = _look(roots)
+            if met is not None and met.plan is not None and not EVALUATIONS.are_overtaken():
+                _note_sight(met, roots)
+    nodes: Any = met.nodes if met is not None else None if _pending is None else _pending(roots)
+    if nodes is None:
+        nodes = sunk(closure(roots), roots)
+    known = met is not None and met.plan is not None
+    share = None if met is None else met.share
+    if met is not None and met.calls and not known:
+        (met, nodes), share = _written(met), None
+    account = None if known or not may_compile() else Account(nodes)
+    waits = account is not None and account.waits()
+    native = known or (account is not None and not waits and COMPILER.plans(nodes))
+    if observed:
+        from lazyarr.debug.watch import watch
+        from lazyarr.segments import is_much
+
+        if not (native and is_much(nodes)):         # (else the engine shows it segment by segment)
+            watch(nodes, roots, native)
+    told = told_by(nodes, share) if WATCHED else None
+    if NOW.weighs:
+        weighs(nodes)
+    if asked is not None:
+        begins(work_of(nodes), known)
+    began = time.perf_counter()
+    if native:
+        (_engine or _load()).run(nodes, roots, met, account)
+    elif waits:
+        unplanned(nodes, account)
+    else:
+        one_by_one(nodes)
+    # (Till there is a plan, and LLVM where it takes that, waiting cannot pay.)
+    if told is not None and (native or (not waits and COMPILER.usable is not None)):
+        habit, seconds, share = told
+        habit.ran_alone((seconds + time.perf_counter() - began) * share)
+    if asked is not None:
+        ended(time.thread_time() - asked)
 
 
 _look: Any = None
@@ -305,14 +329,15 @@ def _through_numpy(
     assert op is not None and region is not None
     held = None if taken is None or holding is not None else hold_signals()
     try:
+        if held is not None:
+            EVALUATIONS.go_on((node,), (taken,))
         if isinstance(op, Opaque) and makes:
             buf = Buffer.borrow(op.run(*inputs, *op.options))
         elif isinstance(op, Map) and makes:
             buf = Buffer.borrow(RANGES[op.name].as_asked(region.dtype, *inputs[ASKED]))
         else:
             reference.run(op, buf.real(region), tuple(inputs), mask, misaligned)
-        settle(node)
-        node.done(buf)
+        settle(node, buf)
         if taken is not None:
             taken.buf = None
     except Exception as error:

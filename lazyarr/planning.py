@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lazyarr import config
 from lazyarr.buffers import has_rings
 from lazyarr.counters import COUNT
-from lazyarr.expr import Expr, Read
+from lazyarr.expr import EVALUATIONS, Expr, Read
 from lazyarr.fusion import rows
 from lazyarr.fusion.again import Chained, any_large, repeat, repeats
 from lazyarr.fusion.alias import Memory
@@ -104,6 +104,7 @@ def plan_if(w: Walk, refuse: Refuse, waits: Waits) -> Plan | None:
         found = _met(w, refuse, waits)
         if found is None:
             return None
+        EVALUATIONS.go_on(w.nodes, w.leaves)
         if len(_plans) >= MAX_PLANS:
             _plans.clear()
         _plans[w.key] = found
@@ -131,6 +132,7 @@ def _met(w: Walk, refuse: Refuse, waits: Waits) -> Plan | None:
     if found is None:
         return None
     found.for_any_count = kept is not None
+    EVALUATIONS.go_on(w.nodes, w.leaves)
     if len(_patterns) >= MAX_PLANS:
         _patterns.clear()
     _patterns[key] = found, 0 if kept is None else kept[1]
@@ -418,6 +420,7 @@ def _made(w: Walk, refuse: Refuse, key: Key | None, known: Outline | None) -> Pl
     COUNT.plans += 1
     parted, steps = groups_of(w, refuse)
     if key is not None and parted.outline is not None:
+        EVALUATIONS.go_on(w.nodes, w.leaves)
         if len(_outlines) >= MAX_PLANS:
             _outlines.clear()
         _outlines[key] = parted.outline

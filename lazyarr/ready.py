@@ -32,11 +32,12 @@ from lazyarr.compiler import COMPILER
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.error_state import buffer_size, ignores
-from lazyarr.expr import COMPRESS, Expr, Gather, Read, Reduce
+from lazyarr.expr import COMPRESS, EVALUATIONS, Expr, Gather, Read, Reduce
 from lazyarr.fusion.conflict import SHARED
 from lazyarr.fusion.structure import by_contents
 from lazyarr.geometry import FRESH
 from lazyarr.hot import ran
+from lazyarr.interrupts import holding
 from lazyarr.known_steps import Bound, KnownStep, Places, bound, known_step
 from lazyarr.late import late
 from lazyarr.launch import put_scalar
@@ -334,23 +335,30 @@ def launched(met: Met, one: KnownStep, late: list[flags.Late]) -> bool:
     except Exception as error:
         note_lines(error, [nodes[k].loc for k in (*one.stored, *one.others)])
         raise
+    if EVALUATIONS.are_overtaken():             # (by a handler: what was read may be something else by now)
+        read = [leaves[-1 - k] if k < 0 else nodes[k] for _, k, _ in b.addresses]
+        EVALUATIONS.go_on([nodes[k] for k in (*one.stored, *one.others)], read)
     if any(raised):
         if met.calls:
             assert met.way is not None
             met.way[:] = [None]                 # from now on they are written out: operations warn, not calls
             return False
-        from lazyarr.replay import explain
+        with holding():
+            from lazyarr.replay import explain
 
         members = [nodes[k] for k in one.step.members]
         late += explain(one.step, members, raised, _placement(nodes, one, buffers))
     for k, buf in buffers.items():              # (first: see `engine._finish`)
         node = nodes[k]
+        storage = None if node.home is None else node.home()
         if node.op is None:                     # (a signal's handler asked for it, and may have written since
             continue                            # to what was read here)
-        storage = None if node.home is None else node.home()
         if storage is not None and storage.value is node:
             LEDGER.unallocated -= node.nbytes
-        node.done(buf)
+        node.buf = buf                          # (`Expr.done`, written out: no call since the look)
+        node.op = node.region = node.old = None
+        node.inputs = ()
+        node.depth = node.weight = 0
     waiting: Collection[int] = ()
     if one.step.shared:
         waiting = _placement(nodes, one, buffers).waiting

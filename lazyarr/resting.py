@@ -11,6 +11,7 @@ import gc
 import os
 import sys
 import weakref
+from _contextvars import copy_context
 from _thread import get_ident
 from collections.abc import Callable
 from types import TracebackType
@@ -89,6 +90,13 @@ class Collecting:
     def is_unsure(self) -> bool:
         """May somebody need values that seem to be needed by nobody?"""
         return bool(self.now and self.now == get_ident()) or sys.is_finalizing()
+
+    def apart(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """The result of a call; if it is a finalizer's, in a context of its own, which error states change.
+
+        Setting a variable of a context asks for memory (up to Python 3.11 garbage is collected there) while
+        it goes through the variables that there are: a finalizer that sets one frees these meanwhile."""
+        return copy_context().run(fn, *args) if self.is_unsure() else fn(*args)
 
 
 COLLECTING = Collecting()

@@ -15,7 +15,7 @@ import numpy
 
 from lazyarr.codegen.reduce_plan import arrange
 from lazyarr.counters import COUNT
-from lazyarr.expr import Compress, Expr, Keep, Map, Read, Reduce, Scan, Tally
+from lazyarr.expr import EVALUATIONS, Compress, Expr, Keep, Map, Read, Reduce, Scan, Tally
 from lazyarr.fusion.assemble import Filled, Local, Mould, assemble, filled, mould_of
 from lazyarr.fusion.assembler import Assembler, Terms, Unlike, body_of
 from lazyarr.fusion.boxes import Unit
@@ -156,7 +156,7 @@ def _first(
         body = body_of(group, epoch, stored, terms)
         mould, whole = _moulded(body, group, numbers, tokens.kinds)
         COUNT.bodies += 1
-        if form is not None:
+        if form is not None and not EVALUATIONS.are_overtaken():
             if len(MOULDS) >= MAX_MOULDS:
                 MOULDS.clear()
             MOULDS[form] = mould

@@ -28,7 +28,7 @@ from lazyarr.config import OBSERVED, current
 from lazyarr.counters import COUNT
 from lazyarr.cuts import SELDOM, is_due, is_still_due
 from lazyarr.error_state import Prompt
-from lazyarr.expr import LOCK, Expr, Map, Op, Read, is_dense, map_of
+from lazyarr.expr import BROKEN, EVALUATIONS, LOCK, Expr, Map, Op, Read, is_dense, map_of
 from lazyarr.geometry import address, geometry
 from lazyarr.ops import may_raise
 from lazyarr.resting import COLLECTING, Resting
@@ -57,7 +57,10 @@ def evaluate(roots: Iterable[Expr]) -> None:
     Half of the time of ``import lazyarr`` would be the engine's: it waits until there is work."""
     global _evaluate
     if _evaluate is None:
-        with LOCK, Resting():           # no fork meanwhile: a child would wait for the import for ever
+        from lazyarr.interrupts import holding
+
+        # (No fork meanwhile: a child would wait for the import for ever.  Handlers find a whole module.)
+        with LOCK, Resting(), holding():
             from lazyarr.materialize import evaluate as _evaluate
     _evaluate(roots)
 
@@ -76,11 +79,12 @@ class Storage:
     """That of the last one."""
 
     def __init__(self, value: Expr) -> None:
-        self.value = value
         self.dying = False
         self.small_writes = self.repeats = 0
         self.place = None
-        value.home = weakref.ref(self)
+        mine = weakref.ref(self)
+        self.value = value              # (no call until it is counted: see `hold` and `__del__`)
+        value.home = mine
         if value.op is not None:
             LEDGER.unallocated += value.nbytes
             for i in value.inputs:      # written to by another thread, which did not know this reader yet?
@@ -90,15 +94,16 @@ class Storage:
 
     def hold(self, value: Expr) -> None:
         """Make `value` the current one."""
-        old = self.value
+        old, mine = self.value, weakref.ref(self)
+        # (No call until all is counted: an interrupt would leave a current value that nobody seems to hold.)
         self.value = value
-        value.home = weakref.ref(self)
+        value.home = mine
+        if value.op is not None:
+            LEDGER.unallocated += value.nbytes
         if old.op is not None:
             LEDGER.unallocated -= old.nbytes
         elif old.buf is not None:
             LEDGER.orphaned(old)
-        if value.op is not None:
-            LEDGER.unallocated += value.nbytes
 
     def __del__(                                # (arguments as in `Buffer.__del__`)
         self, ledger: Ledger = LEDGER, owed: Any = OWED, collecting: Any = COLLECTING, ref: Any = weakref.ref,
@@ -187,11 +192,16 @@ class Storage:
     def real(self, geo: numpy.ndarray) -> numpy.ndarray:
         """The bytes now, as an ndarray; only to look at, never to keep or to write."""
         with LOCK:                              # a write of another thread may take the buffer over
-            value = self.value
-            if value.op is not None:
-                evaluate([value])
-            buf: Buffer = value.buf
+            buf: Buffer = self._made().buf
             return buf.real(geo)
+
+    def _made(self) -> Expr:
+        """The current value, which exists."""
+        value = self.value
+        while value.op is not None:
+            evaluate([value])
+            value = self.value                  # (a signal's handler may have written)
+        return value
 
     def put(self, geo: numpy.ndarray, write: Callable[[numpy.ndarray], Any]) -> None:
         """Write at once: no other thread may move the bytes elsewhere meanwhile."""
@@ -204,11 +214,12 @@ class Storage:
         Pending readers go first: a write out there is not announced, and from now on the buffer
         is where the value lives."""
         with LOCK:
-            value = self.value
-            if value.op is not None:
-                evaluate([value])
-            if value.readers:
+            value = self._made()
+            while value.readers:
                 evaluate(results(value, None))
+                before, value = value, self._made()
+                if value is before:
+                    break
             buf: Buffer = value.buf
             real = buf.real(geo)
         if not geo.flags.writeable:
@@ -336,7 +347,14 @@ def catch_up() -> None:
             value = DUE.pop()()
             if value is not None and value.op is not None and is_still_due(value):
                 COUNT.node_bound += 1
-                evaluate(_ripe(value))
+                begun = EVALUATIONS.begun
+                try:
+                    ripe = _ripe(value)
+                except BROKEN:
+                    if EVALUATIONS.begun == begun:
+                        raise
+                    ripe = [value]              # (a signal's handler has computed some of it)
+                evaluate(ripe)
                 if value.op is not None and is_still_due(value):
                     evaluate([value])
 
@@ -344,7 +362,10 @@ def catch_up() -> None:
 def _ripe(value: Expr) -> list[Expr]:
     """What to compute of a value that is due: what it stands on, or itself where that takes less memory,
     since it stands on several arrays that nobody else needs."""
-    from lazyarr.fusion.whole_launches import in_launches  # (see `evaluate`)
+    from lazyarr.interrupts import holding
+
+    with holding():                     # (see `evaluate`)
+        from lazyarr.fusion.whole_launches import in_launches
 
     below = written_below(value)
     passing = sum(each.nbytes for each in below if not is_held(each))

@@ -301,12 +301,17 @@ def _writes_a_part(value: Expr) -> bool:
     return value.old is not None and not value.covers
 
 
-def settle(value: Expr) -> None:
-    """Its memory is there, from now on."""
-    if is_held(value):
-        LEDGER.unallocated -= value.nbytes
-    elif COLLECTING.now and value.home is not None and value.home() is None:
+def settle(value: Expr, buf: Buffer) -> None:
+    """It is computed, and lies there from now on."""
+    held = is_held(value)
+    if not held and COLLECTING.now and value.home is not None and value.home() is None:
         value.home = OWED
+    if held:
+        LEDGER.unallocated -= value.nbytes
+    value.buf = buf                     # (`Expr.done`, written out: an interrupt would have it counted twice)
+    value.op = value.region = value.old = None
+    value.inputs = ()
+    value.depth = value.weight = 0
 
 
 def is_held(value: Expr) -> bool:

@@ -2,11 +2,13 @@
 
 Python runs handlers where functions begin, where C functions have returned, and where loops jump back.  A
 profiler hears of the first two, so what it raises comes from there: the same places each time, and no timers.
+It hears of no calls of types, after which handlers run, too: a tracer does, which sees each instruction.
 """
 
 from __future__ import annotations
 
 import itertools
+import opcode
 import sys
 from collections.abc import Callable, Iterator
 from types import CodeType
@@ -42,6 +44,54 @@ def interrupted(fn: Callable[[], Any], *within: Any, then: Callable[[], Any] | N
             return
         yield nth
     raise AssertionError("it never ends")
+
+
+CALLS = {number for name, number in opcode.opmap.items() if name.startswith("CALL")}
+"""Instructions after which handlers run."""
+
+
+def after_calls(fn: Callable[[], Any], *within: Any) -> Iterator[int]:
+    """The same, in these functions alone, after calls of whatever kind, and by a tracer: code that runs only
+    where there is none does not run."""
+    codes = {_code(each) for each in within}
+    for nth in range(MOST):
+        if not _after(nth, fn, codes):
+            return
+        yield nth
+    raise AssertionError("it never ends")
+
+
+def _after(nth: int, fn: Callable[[], Any], codes: set[CodeType]) -> bool:
+    """Call it, interrupted after a call; was there one?"""
+    places, came = itertools.count(), []
+
+    def traced(frame: Any, event: str, arg: Any) -> Any:
+        if frame.f_code not in codes:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        code, before = frame.f_code.co_code, [0]
+
+        def see(frame: Any, event: str, arg: Any) -> Any:
+            if event != "opcode" or came:
+                return see
+            called, before[0] = before[0] in CALLS, code[frame.f_lasti]
+            if called and next(places) == nth:
+                came.append(nth)
+                sys.settrace(None)
+                raise Tick
+            return see
+
+        return see
+
+    before = sys.gettrace()
+    sys.settrace(traced)
+    try:
+        fn()
+    except Tick:
+        pass
+    finally:
+        sys.settrace(before)
+    return bool(came)
 
 
 def _code(fn: Any) -> CodeType:

@@ -114,17 +114,25 @@ def compile_parfor(
     InvalidKernel
         If `verify` finds a defect.
     """
-    if any(inst.op == "reduce" for inst in parfor.body):
-        from lazyarr.codegen.reduce_pipeline import compile_reduction
-
-        return compile_reduction(parfor, target, verify, hot)
-    if any(inst.op == SCAN for inst in parfor.body):
-        from lazyarr.codegen.scan_pipeline import compile_scan
-
-        return compile_scan(parfor, target, verify)
+    own = compiler_of(parfor)
+    if own is not None:
+        return own(parfor, target, verify, hot)
     source = results(parfor, target, nontemporal=nontemporal, verify=verify, hot=hot)["emit"]
     assert isinstance(source, Source)
     return source
+
+
+def compiler_of(parfor: Parfor) -> Callable[[Parfor, Target, bool, bool], Source] | None:
+    """What compiles folds and scans; None for all else.  It is imported here: callers have signals wait."""
+    if any(inst.op == "reduce" for inst in parfor.body):
+        from lazyarr.codegen.reduce_pipeline import compile_reduction
+
+        return compile_reduction
+    if any(inst.op == SCAN for inst in parfor.body):
+        from lazyarr.codegen.scan_pipeline import compile_scan
+
+        return lambda parfor, target, verify, _: compile_scan(parfor, target, verify)
+    return None
 
 
 def has_two_texts(parfor: Parfor) -> bool:

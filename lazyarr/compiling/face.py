@@ -31,6 +31,7 @@ from lazyarr.counters import COUNT
 from lazyarr.expr import LOCK
 from lazyarr.parallel import parts
 from lazyarr.public import evaluate
+from lazyarr.resting import COLLECTING
 from lazyarr.scalar.bytecode import Refused as NotLifted
 from lazyarr.scalar.bytecode import parameters
 from lazyarr.scalar.compiled import Refusal
@@ -94,7 +95,7 @@ class Compiled:
             if found is False:
                 _misfit(self._known, last.key, last.replay)
                 return self._by_itself(args, kwargs)
-        result = self.replayed(args, kwargs)
+        result = COLLECTING.apart(self.replayed, args, kwargs)
         return self._by_itself(args, kwargs) if result is MISFIT else result
 
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

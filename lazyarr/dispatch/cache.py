@@ -26,6 +26,7 @@ from contextlib import suppress
 from functools import cache
 
 from lazyarr.config import current
+from lazyarr.interrupts import holding
 from lazyarr.records import NamedTuple
 
 try:
@@ -179,7 +180,8 @@ def fetch(key: bytes, about: Callable[[], About] | None = None) -> bytes | None:
 
 def _fetch_elsewhere(key: bytes) -> bytes | None:
     """The same from the places that are only read."""
-    from lazyarr.dispatch.bundle import opened
+    with holding():
+        from lazyarr.dispatch.bundle import opened
 
     for place in current.kernel_path.split(os.pathsep):
         bundle = opened(place)

@@ -34,6 +34,7 @@ from lazyarr.dispatch.levels import (
     usable_levels,
 )
 from lazyarr.dispatch.llvm import binding, loading, version, within
+from lazyarr.interrupts import holding
 from lazyarr.numpy_loops import loop_at
 from lazyarr.records import NamedTuple
 from lazyarr.target import Target
@@ -277,7 +278,8 @@ def use_all_machines() -> None:
 def _linked(binary: bytes, target: Target) -> bytes:
     """What is kept of an object file: an image, or itself if only LLVM's loader can do with it."""
     if image.are_for(target.machine, target.triple):
-        from lazyarr.dispatch import elf
+        with holding():
+            from lazyarr.dispatch import elf
 
         with suppress(elf.Unsupported):
             return image.packed(elf.link(binary))
@@ -300,7 +302,8 @@ def _into_memory(key: bytes, body: bytes, symbols: tuple[str, ...], lasting: boo
 
 def _by_llvm(binary: bytes, symbols: tuple[str, ...]) -> image.Loaded:
     """LLVM's own loader, which would end the process for want of a function."""
-    from lazyarr.dispatch import elf
+    with holding():
+        from lazyarr.dispatch import elf
 
     needed = elf.undefined(binary)
     absent = [name for name in needed if image.function(name) is None]

@@ -8,7 +8,7 @@ of before a registration are not found after it, and are found again once it is 
 
 from __future__ import annotations
 
-from _thread import allocate_lock
+from _thread import RLock
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -137,7 +137,7 @@ def in_bodies(tree: Any, made: Mapping[str, Lowering]) -> Any:
 
 
 _interned: WeakValueDictionary[tuple[int, ...], Rules] = WeakValueDictionary()
-_lock = allocate_lock()
+_lock = RLock()                 # (a handler may come while it is held)
 
 
 _current = Rules()

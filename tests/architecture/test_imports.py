@@ -31,10 +31,10 @@ LAYERS = {
     "materialize": "materialize compiler engine ready at_sight known_steps known_kept plan "
     "plan_patterns planning row_blocks row_rings row_room row_values row_reads bufferize kernels "
     "kernel_index shared_kernels hot launch launch_boxes launch_compress launch_feeds launch_keep "
-    "launch_portions launch_rows lowerings lowering_text replay replay_blocks schedule sinking values "
-    "storage cuts lifetimes habits outlook pace segments resting steps traffic node_places nodes_ir "
-    "sight_looks sight_rows sight_text swift_sight swift_walk walk_ir walk_text walk_words nodes_words "
-    "recall_words worth awaited own_code",
+    "launch_portions launch_rows lowerings lowering_text replay replay_blocks schedule sinking "
+    "values storage cuts lifetimes habits outlook pace segments resting steps traffic "
+    "node_places nodes_ir sight_looks sight_rows sight_text swift_sight swift_walk walk_ir walk_text "
+    "walk_words nodes_words recall_words worth awaited own_code",
 }
 LAYER_OF = {module: layer for layer, modules in LAYERS.items() for module in modules.split()}
 MAY_IMPORT = {
