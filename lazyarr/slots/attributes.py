@@ -14,6 +14,8 @@ from lazyarr.object_fields import COMPLEX, DATA, DIMS, DTYPE, NDIM, STRIDES, TYP
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.calls import FIRST, NUMPYS, PYTHONS, READ
 from lazyarr.slots.known import Known
+from lazyarr.slots.tables import TURNED
+from lazyarr.slots.words import record_of
 from lazyarr.slots.writer import Writer
 from lazyarr.slots.x86 import R8, R10, R12, R13, RAX, RBX, RCX, RDI, RDX, RSI, RSP
 
@@ -26,7 +28,10 @@ class Attributes(Writer):
 
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
-        for write in self.attribute, self.turned, self.square, self.view, self.of_complex, self.setter:
+        for write in (
+            self.attribute, self.transposed, self.turned, self.square, self.view, self.of_complex,
+            self.setter,
+        ):  # fmt: skip
             write()
 
     def attribute(self) -> None:
@@ -56,6 +61,16 @@ class Attributes(Writer):
         a.zero(RDX)
         a.constant(RAX, "property get")
         a.jump_to(RAX)
+
+    def transposed(self) -> None:
+        """(array, args, count, names): a method, which is an attribute where nothing is given."""
+        a = self.asm
+        a.label("transposed")
+        for given in RDX, RCX:
+            a.test(given)
+            a.jump_if("other", "method")
+        a.constant(RSI, record_of(TURNED))
+        a.jump("turned")
 
     def turned(self) -> None:
         """(array, record): a view of any array, with axes in another order."""

@@ -101,10 +101,18 @@ def methods(cls: type, entries: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
     copyreg.pickle(types.MethodDescriptorType, _reduced)
 
 
+def _of_numpy(attribute: str) -> _Attribute:
+    return _Attribute.from_address(fields.word(id(THEIRS[attribute]) + OF_DESCRIPTOR).value)
+
+
+def record_of_attribute(name: str) -> int:
+    of_numpy = _of_numpy(name)
+    return record(sys.intern(name), vars(ndarray)[name], of_numpy.get, of_numpy.closure or 0)
+
+
 def attributes(at: Mapping[str, int]) -> Iterator[tuple[str, Any]]:
     for body, names in ATTRIBUTES.items():
         for name in names.split():
-            of_numpy = _Attribute.from_address(fields.word(id(THEIRS[name]) + OF_DESCRIPTOR).value)
-            about = record(sys.intern(name), vars(ndarray)[name], of_numpy.get, of_numpy.closure or 0)
+            of_numpy, about = _of_numpy(name), record_of_attribute(name)
             made = _Attribute(of_numpy.name, at[body], at["setter"], of_numpy.doc, about)
             yield name, _made("PyDescr_NewGetSet", made, THEIRS[name].__qualname__)

@@ -28,7 +28,7 @@ from lazyarr.config import DEFAULTS, current
 from lazyarr.fastcalls import fastcall
 from lazyarr.namespace import ADAPTED, MADE, BindingFunction, Function, offered_as
 from lazyarr.resting import COLLECTING
-from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, words
+from lazyarr.slots.descriptors import KEPT, THEIRS, attributes, methods, record, record_of_attribute, words
 from lazyarr.slots.tables import (
     ALONE,
     COPIERS,
@@ -47,6 +47,7 @@ from lazyarr.slots.tables import (
     SLOTS,
     SPECIAL,
     SPECIAL_METHODS,
+    TURNED,
     UFUNC_METHODS,
     UFUNC_READING,
     WRITING,
@@ -74,6 +75,7 @@ def attach(writes: bool) -> bool:
     known.update({before(number): place.value for number, place in slots})
     known.update({record_of(name): _record(name) for name in _OWN})
     known.update({record_of(name): _record_of_ufunc(name) for name in _OF_UFUNCS})
+    known[record_of(TURNED)] = record_of_attribute(TURNED)
     memory = _executable(code, known, missing)
     if memory is None:
         return True                                 # memory may not be made executable here

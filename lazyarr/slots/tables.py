@@ -183,7 +183,7 @@ OF_NOTHING = 1 << 30
 
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
-    transpose swapaxes squeeze diagonal flatten view astype conj conjugate round
+    swapaxes squeeze diagonal flatten view astype conj conjugate round
     repeat take choose put compress searchsorted argsort sort argpartition partition item tolist byteswap
     tobytes
 """
@@ -191,6 +191,7 @@ METHODS = """
 OTHER_METHODS = {
     "__array_ufunc__": "array ufunc", "__deepcopy__": "method alone", "fill": "fill", "reshape": "reshape",
     "ravel": "ravel", "copy": "copy", "nonzero": "method of places",
+    "transpose": "transposed",
 }  # fmt: skip
 """Those that have bodies of their own."""
 UFUNC_METHODS = "reduce accumulate reduceat at"
@@ -285,6 +286,8 @@ ATTRIBUTES = {
     "view of complex": "imag",
 }  # fmt: skip
 """Body -> attributes; those of the first two kinds ask the geometry, whatever the array."""
+TURNED = "T"
+"""The attribute that `transpose` without arguments is."""
 
 OF_ONE = {"Negative": "negative", "Invert": "invert"}
 """Operators of one operand that are computed in a temporary's memory, and their ufuncs (`elided`)."""

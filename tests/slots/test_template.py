@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lazyarr.slots import install, template, words, writing
-from lazyarr.slots.tables import METHODS, OTHER_METHODS, UFUNC_METHODS
+from lazyarr.slots.tables import METHODS, OTHER_METHODS, TURNED, UFUNC_METHODS
 from tests.slots.operands import ONLY_HERE
 
 pytestmark = ONLY_HERE
@@ -74,8 +74,9 @@ def test_the_code_is_for_any_process() -> None:
     places = words.places()
     one, other = writing.written(places), writing.written(places)
     assert one == other == template.template(places, True)
+    named = [*METHODS.split(), *OTHER_METHODS, *UFUNC_METHODS.split(), TURNED]
     known = {
-        *words.addresses(), *map(words.record_of, [*METHODS.split(), *OTHER_METHODS, *UFUNC_METHODS.split()]),
+        *words.addresses(), *map(words.record_of, named),
         *(words.before(number) for number, _ in install._places()),
     }  # fmt: skip
     assert known >= {*one.words}
