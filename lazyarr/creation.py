@@ -140,7 +140,8 @@ def arange(*args: Any, dtype: Any = None) -> ndarray | None:
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:3], 1)[:3]
     if not step or not (abs(start) <= MOST and abs(stop) <= MOST and abs(step) <= MOST):
         return None
-    steps = (stop - start) / step
+    with numpy.errstate(all="ignore"):          # (NumPy shall warn, once)
+        steps = (stop - start) / step
     if not math.isfinite(steps):                # (of a step next to zero)
         return None
     n = math.ceil(steps)

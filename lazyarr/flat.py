@@ -60,6 +60,9 @@ class FlatIter:
     def __array__(self, dtype: Any = None, *, copy: Any = None) -> numpy.ndarray:
         return numpy.asarray(self._flat.__array__(), dtype)
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._flat.__reduce_ex__(protocol)       # which refuses
+
     def __iter__(self) -> Any:
         return self._flat                       # which goes on where this one is
 

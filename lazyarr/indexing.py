@@ -404,7 +404,8 @@ def write(x: ndarray, region: numpy.ndarray, value: ndarray, mask: tuple[ndarray
     given = capture(value if geo is value.geo else part(value, geo))
     char = char_of(region.dtype)
     if isinstance(given, numpy.generic) and char_of(given.dtype) != char:
-        given = given.astype(region.dtype)
+        real = given.real if discards(given.dtype, region.dtype) else given     # (it is warned of already)
+        given = real.astype(region.dtype)
     op = map_of("copy", f"{char_of(given.dtype if isinstance(given, numpy.generic) else geo.dtype)}->{char}")
     if not mask and value.storage is not None and not discards(geo.dtype, region.dtype):
         remember_write(None, (value,), region, op, (geo.dtype.type,))

@@ -267,6 +267,14 @@ class RandomModule(types.ModuleType):
         return numpy.random.mtrand._rand._bit_generator
 
 
+RandomModule.__name__ = RandomModule.__qualname__ = "module"
+"""As messages call it."""
+
+
+HOOKS = {"__getattr__", "__dir__"}
+"""What our modules have that NumPy's have not."""
+
+
 def made_for(original: types.ModuleType, name: str) -> types.ModuleType:
     """A module of NumPy, as lazyarr offers it under a name; attributes are adapted when asked for.
 
@@ -281,7 +289,10 @@ def made_for(original: types.ModuleType, name: str) -> types.ModuleType:
             value = space[name] = adapt(value)
         return value
 
-    space.update(__getattr__=__getattr__, __dir__=lambda: dir(original))
+    def __dir__() -> list[str]:
+        return sorted({*dir(original), *space.keys() - HOOKS})
+
+    space.update(__getattr__=__getattr__, __dir__=__dir__)
     if hasattr(original, "__path__"):
         space["__path__"] = []
     return found
@@ -299,10 +310,10 @@ class Finder:
         if not name.startswith("lazyarr."):
             return None
         try:
-            importlib.import_module("numpy" + name[7:])
+            original = importlib.import_module("numpy" + name[7:])
         except ImportError:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+        return importlib.machinery.ModuleSpec(name, self, is_package=hasattr(original, "__path__"))
 
     def create_module(self, spec: Any) -> types.ModuleType:
         return made_for(sys.modules["numpy" + spec.name[7:]], spec.name)

@@ -264,7 +264,9 @@ def _part(name: str) -> property:
         return wrap(geo) if name == "imag" and self.geo.dtype.kind != "c" else seen(self, geo)
 
     def change(self: Any, value: Any) -> None:
-        if value.__class__ in (ndarray, float, int) and (name == "real" or self.geo.dtype.kind == "c"):
+        kind = self.geo.dtype.kind
+        scalar = value.__class__ in (float, int) and kind in "fc" and self.geo.size   # (else it may refuse)
+        if (scalar or value.__class__ is ndarray) and (name == "real" or kind == "c"):
             setitem(get(self), ..., value)
         else:                                   # it casts as it likes, or refuses
             fallback(of_numpy.__set__, self, value)

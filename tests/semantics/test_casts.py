@@ -26,6 +26,7 @@ DISCARDING = {
     "astype": lambda np, z: z.astype("f4"),
     "asarray": lambda np, z: np.asarray(z, dtype=float),
     "assign": lambda np, z: np.zeros(N).__setitem__(slice(None), z),
+    "assign one": lambda np, z: np.zeros(N).__setitem__(..., np.full((), 1 + 2j)),
     "copyto": lambda np, z: np.copyto(np.zeros(N), z, casting="unsafe"),
     "out": lambda np, z: np.add(z, z, out=np.zeros(N), casting="unsafe"),
     "dtype": lambda np, z: np.add(z, z, dtype=float, casting="unsafe"),
@@ -46,8 +47,9 @@ def test_discarded_imaginary_parts_are_told(name):
         warnings.simplefilter("always")
         DISCARDING[name](np, z)
     assert {w.category for w in caught} == {numpy.exceptions.ComplexWarning}
-    with pytest.warns(numpy.exceptions.ComplexWarning, match=f"^{caught[0].message}$"):
+    with pytest.warns(numpy.exceptions.ComplexWarning, match=f"^{caught[0].message}$") as wanted:
         theirs = DISCARDING[name](numpy, numpy.array(z))
+    assert len(caught) == len(wanted)
     with pytest.warns(numpy.exceptions.ComplexWarning):
         ours = DISCARDING[name](np, z)
     with warnings.catch_warnings():
@@ -146,3 +148,37 @@ def test_filled_like_an_array_as_often_as_numpy(shape):
             x = m.full_like(m.ones(N), numpy.inf, dtype=int, shape=shape)
         told.append(([str(w.message) for w in caught], numpy.asarray(x).tolist()))
     assert told[0] == told[1]
+
+
+NUMBERS = 1, 300, -1, 1.5, 1e300, numpy.nan, numpy.inf, 2**63, 2**64, 10**400, True, 2 + 1j, "a"
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "?", "i8", "f4", "f8", "c8", "D", "M8[s]", "m8[D]", "V3", "O"])
+@pytest.mark.parametrize("name", ["real", "imag"])
+@pytest.mark.parametrize("n", [0, 3, N])
+def test_parts_are_set_as_in_numpy(kind: str, name: str, n: int) -> None:
+    """They cast as they like, where assignments refuse."""
+
+    def outcome(m, value):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            x, error = m.ones(n, "u1").astype("i8").astype(kind), None
+            try:
+                setattr(x, name, value)
+            except Exception as e:
+                error = type(e), str(e).replace("lazyarr", "numpy")
+            real = numpy.asarray(x)
+        bits = repr(real.tolist()) if kind == "O" else real.tobytes()
+        return bits, error, [(w.category, str(w.message)) for w in found]
+
+    for value in NUMBERS:
+        assert outcome(np, value) == outcome(numpy, value), value
+
+
+def test_ranges_of_too_many_steps_warn_once() -> None:
+    for m in np, numpy:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            with pytest.raises(ValueError, match="Maximum allowed size exceeded"):
+                m.arange(numpy.float64(1), 3.0, 5e-324)
+        assert [str(w.message) for w in found] == ["overflow encountered in scalar divide"]

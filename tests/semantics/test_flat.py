@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -121,3 +123,9 @@ def test_read_only() -> None:
         for key in (1, slice(2)):
             wanted = outcome(lambda real=real, key=key: real.flat.__setitem__(key, 1.0))
             assert outcome(lambda x=x, key=key: x.flat.__setitem__(key, 1.0)) == wanted
+
+
+def test_it_is_not_copied_nor_pickled() -> None:
+    for does in copy.copy, copy.deepcopy, pickle.dumps:
+        wanted = outcome(lambda does=does: does(numpy.ones(3).flat))
+        assert outcome(lambda does=does: does(np.ones(3).flat)) == wanted

@@ -172,3 +172,20 @@ def test_names_for_annotations_are_numpys():
     for name in numpy.typing.__all__:
         assert getattr(lazyarr.typing, name) is getattr(numpy.typing, name)
     assert str(lazyarr.typing.NDArray[numpy.float64]) == str(numpy.typing.NDArray[numpy.float64])
+
+
+def test_modules_are_what_numpys_are() -> None:
+    """What is set shows among the names; packages are packages."""
+    for path in ("linalg", "random"):
+        ours, theirs = resolve(np, path), resolve(numpy, path)
+        assert dir(ours) == dir(theirs)
+        ours.of_a_test = 3
+        assert "of_a_test" in dir(ours)
+        assert not hasattr(theirs, "of_a_test")
+        del ours.of_a_test
+        assert not hasattr(ours, "of_a_test")
+        assert type(ours).__name__ == "module"
+    for path in {*MODULES} - {"emath"}:
+        ours, theirs = (importlib.import_module(f"{name}.{path}") for name in ("lazyarr", "numpy"))
+        assert hasattr(ours, "__path__") == hasattr(theirs, "__path__")
+        assert ours.__package__ == "lazyarr" + theirs.__package__[5:]
