@@ -1,7 +1,8 @@
-"""x.flat: NumPy's flat iterator over lent memory, that takes and gives lazy arrays.
+"""x.flat: NumPy's flat iterator, that takes and gives lazy arrays.
 
-In: an array.   Out: an iterator; while it lives, the memory counts as seen by others, so writes
-through it and reads of the array keep program order.
+In: an array.   Out: an iterator.  Elements and slices are those of the array, as far as that means the same.
+What only NumPy's iterator can do, it does over lent memory: from then on that counts as seen by others, so
+writes through it and reads of the array keep program order.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ class FlatIter:
             self._made = export(self._array).flat
         return self._made
 
+    def _numpys(self) -> Any:
+        """NumPy's iterator, where there is one, or another, over the memory of a plain array."""
+        return self._array.geo.flat if self._made is None else self._made
+
     @property
     def base(self) -> ndarray:
         return self._array
@@ -76,7 +81,7 @@ class FlatIter:
         if key.__class__ is int:
             array = self._array
             if self._made is not None or array.storage is None:
-                found = (self._made or array.geo.flat)[key]
+                found = self._numpys()[key]
                 return wrap(found) if found.__class__ is numpy.ndarray else found
             if -array.geo.size <= key < array.geo.size:
                 return array[_place(key, array.geo.shape)]      # (of other indices NumPy has other words)
@@ -99,7 +104,7 @@ class FlatIter:
                 return False
             for hear in WAITING:
                 hear()
-            (self._made or array.geo.flat)[key] = value
+            self._numpys()[key] = value
             return True
         if not array.geo.flags.writeable:
             return False

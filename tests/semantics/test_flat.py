@@ -96,6 +96,17 @@ def test_one_iterator_for_all(managed: bool) -> None:
 
 
 @pytest.mark.parametrize("managed", [False, True])
+def test_nothing_to_go_through(managed: bool) -> None:
+    with np.options(jit="always" if managed else "auto"):
+        x, y = np.zeros((0, 3)), numpy.zeros((0, 3))
+        for flat, real in ((x.flat, y.flat), (iter(x.flat), iter(y.flat))):
+            assert outcome(lambda f=flat: f[0]) == outcome(lambda f=real: f[0])
+            flat[:] = 5
+            assert len(flat) == 0 and not [*flat]
+            assert outcome(lambda f=flat: f[0]) == outcome(lambda f=real: f[0])
+
+
+@pytest.mark.parametrize("managed", [False, True])
 def test_what_waits_keeps_the_values_of_before(managed: bool) -> None:
     with np.options(jit="always" if managed else "auto"):
         x, real = pairs("d", (12,), managed, False)
