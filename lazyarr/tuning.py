@@ -49,8 +49,8 @@ class Tuning(NamedTuple):
     """Rows of a stencil side by side, at most, a power of two: as many as a block has whose sweeps follow
     each other by rows."""
     fused_folds: bool = False
-    """Of differences in folds of all pairs, and of the chains of sums that may be leaves (`compress_sums`), every
-    other one consists of fused products with one: other units compute these, and do not take part in sums."""
+    """Of differences in folds of all pairs, and of chains of sums that may be leaves (`compress_sums`), every
+    other one is made of fused products with one: other units compute these, and do not take part in sums."""
     fused_sums: bool = False
     """The same of sums in stencils whose rows run side by side, as many as leave the units for sums and those
     for products the same work."""
