@@ -165,7 +165,7 @@ PARAMETERS = {
     "abreast": Parameter((1, 2, 4, 8), (long_chain, scalars, powers, nested), (CACHED, SHARED), BOTH),
     "beside": Parameter((1, 2, 4, 8), (five_points, nine_points), (SHARED,), BOTH),
     "fused_sums": Parameter((0, 1), (five_points, nine_points), (SHARED,), BOTH),
-    "fused_differences": Parameter((0, 1), (distances, manhattan), POINTS, BOTH),
+    "fused_folds": Parameter((0, 1), (distances, manhattan), POINTS, BOTH),
 }  # fmt: skip
 
 

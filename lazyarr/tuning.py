@@ -48,9 +48,9 @@ class Tuning(NamedTuple):
     beside: int = 2
     """Rows of a stencil side by side, at most, a power of two: as many as a block has whose sweeps follow
     each other by rows."""
-    fused_differences: bool = False
-    """Of differences in folds of all pairs every other one is a fused product with one: other units compute
-    that, and do not take part in sums."""
+    fused_folds: bool = False
+    """Of differences in folds of all pairs, and of chains of sums that may be leaves (`compress_sums`), every
+    other one is made of fused products with one: other units compute these, and do not take part in sums."""
     fused_sums: bool = False
     """The same of sums in stencils whose rows run side by side, as many as leave the units for sums and those
     for products the same work."""
@@ -68,7 +68,7 @@ NONTEMPORAL_BYTES = 8 << 20
 levels."""
 
 _OLD, _V4 = Tuning(16), Tuning(64, sums_ahead=4096, rows_ahead=0)
-_V3 = Tuning(32, abreast=2, rows_ahead=0, beside=4, fused_differences=True, fused_sums=True)
+_V3 = Tuning(32, abreast=2, rows_ahead=0, beside=4, fused_folds=True, fused_sums=True)
 """The last three measured on a Zen 4 that hides AVX-512; they go by what all CPUs of the level have: sixteen
 registers, and units that compute products beside those for sums, or the same ones."""
 
@@ -90,7 +90,7 @@ _ZEN4 = _ZEN3._replace(pack_ahead=0, next_rows=False)
 
 _ZEN_ICL = _ICL._replace(
     sums_ahead=0, sums_blocks=256, sums_share=0.6, abreast=4, next_rows=False, rows_ahead=0, rows_at_once=8,
-    beside=4, beside_bytes=128, fused_differences=True,
+    beside=4, beside_bytes=128, fused_folds=True,
 )  # fmt: skip
 """One that shows its AVX-512 has the same prefetchers, and its window holds no more of long loops."""
 

@@ -5,7 +5,8 @@ Out: ``void keep(words, chunk, tid)``, the same for all programs; and `closed`, 
 A chunk packs its blocks into memory of the thread, which stays in the second-level cache, and counts them by
 where they end.  At which rank they begin only the chunks before can say, so what is to be done with them is
 done while the thread packs its next chunk, or in the end: then those are over, as a rule, and nobody waits.
-(Chunks begin in order; so if one has to wait, the one that it waits for is running.)
+Chunks begin in order; so if one has to wait, the one that it waits for is running.  If that takes long, since
+somebody else has that thread's CPU, the chunk is counted by who waits for it, too, to the same.
 
 *Elements* (LEAF is 0) go to where their ranks say, side by side, if there is room for all.
 
@@ -73,8 +74,8 @@ BETWEEN = 1
 """Blocks that are packed between sums: memory gives no more meanwhile than what was asked for before (2 and 4
 blocks take 1.03 and 1.1 of the time)."""
 
-PATIENCE = 1 << 16
-"""Pauses (some milliseconds) after which nobody waits longer for a chunk: somebody else has that CPU."""
+PATIENCE = 1 << 11
+"""Pauses (30 to 100 microseconds, about what a chunk takes) after which nobody waits longer for a chunk."""
 
 FAR = 64
 """Chunks to look back for a tail, at most: so many that have kept nearly nothing are in a row."""
@@ -98,17 +99,8 @@ def _keep(b: Function, sums: Mapping[str, Function]) -> None:
     t = Thread(b, sums, "%tid")
     before = t.settle()
     begin = t.buffer(b.word(t.mine, BUFFER))
-    low = b.mul("%chunk", b.word("%words", GRAIN))
-    high = b.smaller(b.add(low, b.word("%words", GRAIN)), b.word("%words", BLOCKS))
-    end = t.pack(begin, low, high, before)
-    bytes_ = b.op(f"ptrtoint ptr {end} to i64")
-    bytes_ = b.op(f"sub i64 {bytes_}, {b.op(f'ptrtoint ptr {begin} to i64')}")
-    with b.when(t.some):
-        tail = t.size(str(TAIL))
-        tails = b.at(b.word("%words", TAILS, "ptr"), b.mul("%chunk", tail))
-        t.copy(b.at(end, b.op(f"sub i64 0, {tail}")), tails, tail)
-    count = b.add(b.op(f"lshr i64 {bytes_}, {t.shift}"), "1")
-    b.do(f"store atomic i64 {count}, ptr {t.count_at('%chunk')} release, align 8")
+    low, high = t.blocks_of("%chunk")
+    t.tell("%chunk", begin, t.pack(begin, low, high, before))
     b.put(t.mine, 8 * PENDING, "i64", b.add("%chunk", "1"))
     b.put(t.mine, 8 * BUFFER, "i64", b.op(f"xor i64 {b.word(t.mine, BUFFER)}, 1"))
     report(b, t.own, b.at("%words", 8 * TOLD))
@@ -171,6 +163,27 @@ class Thread:
     def count_at(self, chunk: str) -> str:
         return self.b.at(self.b.word("%words", COUNTS, "ptr"), self.b.mul(chunk, "8"))
 
+    def blocks_of(self, chunk: str) -> tuple[str, str]:
+        """The first block of a chunk, and the first one behind it."""
+        b, grain = self.b, self.b.word("%words", GRAIN)
+        low = b.mul(chunk, grain)
+        return low, b.smaller(b.add(low, grain), b.word("%words", BLOCKS))
+
+    def tell(self, chunk: str, begin: str, end: str) -> None:
+        """Leave the count of a chunk, and its last elements, for those behind it: where it was packed."""
+        b, tail = self.b, self.size(str(TAIL))
+        with b.when(self.some):
+            tails = b.at(b.word("%words", TAILS, "ptr"), b.mul(chunk, tail))
+            self.copy(b.at(end, b.op(f"sub i64 0, {tail}")), tails, tail)
+        count = b.add(b.op(f"lshr i64 {self.between(begin, end)}, {self.shift}"), "1")
+        b.do(f"store atomic i64 {count}, ptr {self.count_at(chunk)} release, align 8")
+
+    def between(self, begin: str, end: str) -> str:
+        """Bytes from one address to another."""
+        b = self.b
+        first, last = (b.op(f"ptrtoint ptr {p} to i64") for p in (begin, end))
+        return b.op(f"sub i64 {last}, {first}")
+
     def copy(self, source: str, to: str, nbytes: str) -> None:
         b = self.b
         b.declare("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
@@ -188,12 +201,8 @@ class Thread:
 
     def pack(self, begin: str, low: str, high: str, before: Octets) -> str:
         """Pack and count blocks, and make sums between them; where what was packed ends."""
-        b, own, scratch = self.b, self.own, self.scratch
-        copy_words(b, b.word("%words", PACK_WORDS, "ptr"), own, b.word("%words", PACK_COUNT))
-        b.put(scratch, 0, "i64", "0")
-        b.put(scratch, 8, "i64", b.word("%words", EACH))
-        ended = b.op(f"ptrtoint ptr {b.at(scratch, 16)} to i64")
-        b.put(b.at(own, b.word("%words", ENDED_WORD)), 0, "i64", ended)
+        b = self.b
+        self.begin_packing()
         groups = b.op(f"udiv i64 {b.add(b.op(f'sub i64 {high}, {low}'), str(BETWEEN - 1))}, {BETWEEN}")
         share = b.op(f"udiv i64 {b.add(before.octets, b.add(groups, '-1'))}, {groups}")
         share = b.op(f"and i64 {b.add(share, str(OCTET - 1))}, {-OCTET}")
@@ -206,8 +215,17 @@ class Thread:
             carried.next = [at, b.add(done, now)]
         return carried.after[0]
 
+    def begin_packing(self) -> None:
+        """The thread's copy of the packing kernel's words."""
+        b, own, scratch = self.b, self.own, self.scratch
+        copy_words(b, b.word("%words", PACK_WORDS, "ptr"), own, b.word("%words", PACK_COUNT))
+        b.put(scratch, 0, "i64", "0")
+        b.put(scratch, 8, "i64", b.word("%words", EACH))
+        ended = b.op(f"ptrtoint ptr {b.at(scratch, 16)} to i64")
+        b.put(b.at(own, b.word("%words", ENDED_WORD)), 0, "i64", ended)
+
     def blocks(self, at: str, low: str, high: str) -> str:
-        """Pack and count some blocks."""
+        """Pack and count some blocks; where what was packed ends."""
         b, own = self.b, self.own
         ranks, out = b.at(own, b.word("%words", RANKS_WORD)), b.at(own, b.word("%words", OUT_WORD))
         kernel, counted = b.word("%words", PACK, "ptr"), b.word("%words", CLOSE + COUNTED, "ptr")
@@ -217,9 +235,7 @@ class Thread:
             b.put(ranks, 0, "ptr", b.at(self.scratch, b.mul(block, "-8")))
             b.do(f"call void {kernel}(ptr {own}, i64 {block}, i64 {self.tid})")
             end = b.word(self.scratch, 2, "ptr")
-            bytes_ = b.op(f"ptrtoint ptr {end} to i64")
-            bytes_ = b.op(f"sub i64 {bytes_}, {b.op(f'ptrtoint ptr {at} to i64')}")
-            count = b.op(f"lshr i64 {bytes_}, {self.shift}")
+            count = b.op(f"lshr i64 {self.between(at, end)}, {self.shift}")
             b.put(b.at(counted, b.mul(block, str(SLOT))), 0, "i64", count)
             carried.next = [end]
         return carried.after[0]
@@ -278,12 +294,20 @@ class Thread:
                 return ends
 
             b.until("0", str(PATIENCE), "1", known)
+            missing = b.op(f"icmp eq i64 {b.word(found, 0)}, 0")
+            with b.when(b.op(f"and i1 {missing}, {b.op(f'xor i1 {self.void()}, true')}")):
+                self.help(k)
+                b.put(found, 0, "i64", b.word(at, 0))
             count = b.word(found, 0)
-            with b.when(b.op(f"icmp eq i64 {count}, 0")):
-                self.give_up()
             carried.next = [b.add(carried.now[0], b.add(count, "-1"))]
         b.put(self.mine, 8 * CHUNK, "i64", chunk)
         b.put(self.mine, 8 * RANK, "i64", carried.after[0])
+
+    def help(self, chunk: str) -> None:
+        """Count a chunk that another thread does not get done, where the thread's own next one will be."""
+        begin = self.buffer(self.b.word(self.mine, BUFFER))
+        self.begin_packing()
+        self.tell(chunk, begin, self.blocks(begin, *self.blocks_of(chunk)))
 
     def before(self, chunk: str, begin: str, rank: str) -> None:
         """Put the last elements of the chunks before in front of a chunk's."""

@@ -5,11 +5,13 @@ Out: for each octet (eight elements) the leaf that begins there, of one length a
 fold of a range out of these (`sum_leaves`).
 A leaf is eight sums that run from octet to octet, then added by neighbours.  Eight leaves that begin side by
 side are made together, in registers that share what they load, and the neighbours of all eight added at once.
+Where units for products have nothing to do with sums they make every other leaf (`Tuning.fused_folds`).
 """
 
 from __future__ import annotations
 
 from lazyarr.codegen.builder import FIRST_LEVEL, LINE
+from lazyarr.codegen.fused_sums import one, sum_as_product
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.sum_leaves import LEVELS, OCTET
 from lazyarr.dtypes import PLAIN
@@ -37,15 +39,17 @@ class Sums:
     """Writes it."""
 
     def __init__(self, b: Function, char: str) -> None:
-        self.b, row = b, PLAIN[char]
+        self.b, self.char, row = b, char, PLAIN[char]
         self.t, self.size = row.llvm, row.itemsize
         self.abreast = max(1, REGISTER // (OCTET * self.size))
         """Octets of a register: so many leaves begin in it."""
         self.chains = OCTET // self.abreast
-        self.vector = f"<{OCTET * self.abreast} x {self.t}>"
+        self.lanes = OCTET * self.abreast
+        self.vector = f"<{self.lanes} x {self.t}>"
 
     def write(self) -> None:
         b, size = self.b, str(self.size)
+        self.one = self.unknown_one()
         spare = b.alloca(f"[{2 * OCTET} x {self.t}]")
         with b.loop("0", "%count", str(OCTET)) as (first, _):
             there = b.at("%source", b.mul(first, str(LINES * LINE // OCTET)))
@@ -70,8 +74,20 @@ class Sums:
         place = self.b.at(at, number * OCTET * self.size)
         return self.b.op(f"load {self.vector}, ptr {place}, align {self.size}")
 
-    def plus(self, x: str, y: str) -> str:
-        return self.b.op(f"fadd {self.vector} {x}, {y}")
+    def unknown_one(self) -> str | None:
+        """A one in all lanes, where some sums are to be products."""
+        if not tuning(self.b.target.name).fused_folds:
+            return None
+        with self.b.lanes(self.lanes):
+            return one(self.b, self.char, "%count")
+
+    def plus(self, chain: int, acc: str, x: str) -> str:
+        """A chain and the next octets."""
+        b = self.b
+        if self.one is None or chain % 2:
+            return b.op(f"fadd {self.vector} {acc}, {x}")
+        with b.lanes(self.lanes):
+            return sum_as_product(b, self.char, x, self.one, acc)
 
     def leaves(self, at: str) -> tuple[str, str]:
         """Eight leaves that begin side by side, of either length."""
@@ -82,19 +98,19 @@ class Sums:
         for k in range(self.chains):
             acc = loaded[each * k]
             for x in loaded[each * k + 1 :]:
-                acc = self.plus(acc, x)
+                acc = self.plus(k, acc, x)
             chains.append(acc)
         with b.loop(str(last + 1), "%leaf", "1", [(self.vector, acc) for acc in chains]) as (j, carried):
             x = self.octet(b.at(at, b.mul(j, str(OCTET * self.size))), 0)
-            carried.next = [self.plus(acc, x) for acc in carried.now]
+            carried.next = [self.plus(k, acc, x) for k, acc in enumerate(carried.now)]
         behind = b.at(at, b.mul("%leaf", str(OCTET * self.size)))
         loaded = [self.octet(behind, j) for j in range(last + 1)]
         short, long = [], []
         for k, acc in enumerate(carried.after):
             for x in loaded[: each * k]:
-                acc = self.plus(acc, x)
+                acc = self.plus(k, acc, x)
             short.append(acc)
-            long.append(self.plus(acc, loaded[each * k]))
+            long.append(self.plus(k, acc, loaded[each * k]))
         return self.neighbours(short), self.neighbours(long)
 
     def neighbours(self, chains: list[str]) -> str:

@@ -46,10 +46,16 @@ def fused(b: Builder, lane: Apply, registers: Registers, one: str) -> None:
     """A sum or a difference, if it is among `SUMS`.
 
     (At tier 1 to change a sign is an operation of its own, which changes that of NaNs, too.)"""
-    (result,), t = lane.values, TYPES[lane.sig[0]]
+    (result,), char = lane.values, lane.sig[0]
     x, y = (registers.value(a) for a in lane.args)
     assert isinstance(x, str) and isinstance(y, str)
     if lane.op == "subtract":
-        y = b.op(f"fneg {b.ty(t)} {y}")
-    registers.chars[result] = lane.sig[0]
-    registers.values[result] = b.intrinsic("fma", t, (t, x), (t, one), (t, y))
+        y = b.op(f"fneg {b.ty(TYPES[char])} {y}")
+    registers.chars[result] = char
+    registers.values[result] = sum_as_product(b, char, x, one, y)
+
+
+def sum_as_product(b: Builder, char: str, x: str, one: str, y: str) -> str:
+    """``x + y``."""
+    t = TYPES[char]
+    return b.intrinsic("fma", t, (t, x), (t, one), (t, y))

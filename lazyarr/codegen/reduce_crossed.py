@@ -260,7 +260,7 @@ class Runs:
 
     def unknown_ones(self) -> dict[str, str]:
         """A one in all lanes for each type of differences."""
-        if self.abreast == 1 or not self.r.hot or not tuning(self.r.target.name).fused_differences:
+        if self.abreast == 1 or not self.r.hot or not tuning(self.r.target.name).fused_folds:
             return {}
         own = [x for x in self.own if isinstance(x, Apply) and x.op == "subtract" and (x.op, x.sig) in SUMS]
         return {char: one(self.b, char, "%n") for char in dict.fromkeys(lane.sig[0] for lane in own)}

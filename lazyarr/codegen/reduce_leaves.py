@@ -41,7 +41,7 @@ LEAVES = 1 << LEVELS
 ABREAST = 4
 """Leaves whose accumulators are in registers at a time, at most."""
 
-VECTORS = 2
+VECTORS = 4
 """Vectors of a leaf that a round takes, where its neighbours are not read beside it: the next leaf does not
 wait for its chain of sums, since processors look further ahead than that is long."""
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy
 import pytest
 
 import lazyarr as np
+from lazyarr.codegen.compress_keep import keep_kernels
 from lazyarr.codegen.fused_sums import chosen
 from lazyarr.codegen.loopir import Apply
 from lazyarr.codegen.pipeline import compile_parfor
+from lazyarr.codegen.sum_leaves import OCTET
 from lazyarr.dispatch import jit
 from lazyarr.dispatch.levels import BY_NAME
 from lazyarr.fusion.parfor import Inst, Operand, Parfor, Shift
 from lazyarr.kernels import TIERS
+from lazyarr.tuning import TABLE
 
 
 def body(*ops: str, char: str = "d") -> list[Apply]:
@@ -60,6 +65,16 @@ def test_in_rows_side_by_side_of_one_level(level, op, hot):
     text = jit.assembly(compile_parfor(stencil(op), target, hot=hot).ir, target, TIERS[1 + hot])
     assert (("vfmadd" if op == "add" else "vfmsub") in text) == (hot and level == "X86_V3")
     assert "vxorp" not in text or op == "add"       # (no change of a sign by itself)
+
+
+@pytest.mark.parametrize("row", TABLE)
+def test_in_sums_that_may_be_leaves(row, monkeypatch):
+    """Half of the chains, where units for products have nothing to do with sums."""
+    monkeypatch.setattr("lazyarr.tuning.row_of", lambda level: row)
+    found = keep_kernels(BY_NAME[row.partition(" ")[0]].target)
+    products, sums = (len(re.findall(rf"= {op} <\d+ x double> ", found)) for op in ("call", "fadd"))
+    neighbours = OCTET - 1                      # (sums of them, for leaves of either length)
+    assert products == (sums - 2 * neighbours if TABLE[row].fused_folds else 0)
 
 
 SPECIAL = numpy.array([0.0, -0.0, 1.0, -1.0, numpy.inf, -numpy.inf, 1.7e308, -1.7e308, 5e-324, 2.3e-308, 0.1])
