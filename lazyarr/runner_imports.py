@@ -53,6 +53,10 @@ def install(folders: Sequence[str]) -> None:
         sys.meta_path.insert(0, _SpawnFinder())
 
 
+def is_installed() -> bool:
+    return bool(_folders)
+
+
 def is_own(namespace: Mapping[str, Any]) -> bool:
     """Is this the globals of one of the program's own modules?"""
     if namespace.get("__name__") in _PROGRAM:
