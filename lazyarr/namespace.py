@@ -19,6 +19,7 @@ import numpy
 
 from lazyarr.arrays import is_numpys, ndarray
 from lazyarr.fallback import INERT, fallback, finished
+from lazyarr.module_names import complete
 from lazyarr.overrides import OFFERED
 from lazyarr.slot_words import with_room
 from lazyarr.stand_ins import offered, shuffled
@@ -290,11 +291,12 @@ def made_for(original: types.ModuleType, name: str) -> types.ModuleType:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*dir(original), *space.keys() - HOOKS})
+        return sorted({*dir(original), *dict.keys(space) - HOOKS})
 
     space.update(__getattr__=__getattr__, __dir__=__dir__)
     if hasattr(original, "__path__"):
         space["__path__"] = []
+    space = complete(found, original)
     return found
 
 

@@ -114,7 +114,17 @@ def __dlpack_device__(self: Any) -> tuple[int, int]:
     return 1, 0
 
 
+_SAMPLE = numpy.empty(0)
+
+
 def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
+    """The standard's namespace; to the code of a program that runs with lazyarr as its NumPy, that one, which
+    NumPy's arrays answer."""
+    runner = sys.modules.get("lazyarr.runner_imports")
+    is_programs = runner is not None and self.__class__ is ndarray and runner.is_installed()
+    if is_programs and runner.is_own(sys._getframe(1).f_globals):
+        _SAMPLE.__array_namespace__(api_version=api_version)
+        return sys.modules["lazyarr"]
     from lazyarr import array_api
 
     array_api.check_version(api_version)

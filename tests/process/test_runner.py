@@ -47,6 +47,33 @@ SAME: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"prog.py": f"{SEEN}; print(__file__, __spec__.name)"},
         ("-m", "prog", "-c", "x"),
     ),
+    "namespace": (
+        {
+            "prog.py": """
+                import numpy as np
+                x = np.arange(3)
+                xp = x.__array_namespace__()
+                print(xp is np, xp.pad(x, 1), eval("sqrt(4)", vars(np)), "add" in np.__dict__)
+                try:
+                    x.__array_namespace__(api_version="1999")
+                except ValueError as error:
+                    print(error)
+            """
+        },
+        ("prog.py",),
+    ),
+    "ufuncs_of_classes": (
+        {
+            "prog.py": """
+                import numpy as np
+                class D:
+                    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+                        return ufunc is np.add, method
+                print(np.add(np.ones(3), D()), np.ones(3) + D(), np.add.reduce(D()), np.ones(3) * D())
+            """
+        },
+        ("prog.py",),
+    ),
     "argv_code": ({}, ("-c", SEEN, "-m", "x")),
     "subfolder": (
         {"sub/prog.py": f"import beside; print(beside.x, __file__); {SEEN}", "sub/beside.py": "x = 1"},
