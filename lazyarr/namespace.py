@@ -143,14 +143,17 @@ def _make(x: Any) -> Any:
 class Function:
     """A function of NumPy's, as lazyarr offers it.  As a class attribute it binds nothing, as C functions."""
 
-    __slots__ = ("__dict__", "__weakref__", "record")
+    __slots__ = ("__dict__", "__weakref__", "record", "original")
     __wrapped__: Any
     __name__: str
+    original: Any
+    """NumPy's."""
     record: bytes
     """For those whose calls may run no Python (`slots`)."""
 
-    def __init__(self, call: Any) -> None:
+    def __init__(self, call: Any, original: Any = None) -> None:
         functools.update_wrapper(self, call)
+        self.original = original
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)
@@ -160,6 +163,13 @@ class Function:
 
     def __reduce__(self) -> str:
         return self.__name__
+
+    def __eq__(self, other: Any) -> bool:
+        """NumPy asks a program's class with its own function, which is to be found in the class's table."""
+        return self is other or self.original is other
+
+    def __hash__(self) -> int:
+        return hash(self.original)
 
 
 offering(Function)
@@ -180,7 +190,7 @@ MADE: list[Callable[[Function, Any], None]] = []
 
 def offered_as(call: Any, x: Any) -> Any:
     """What does a function of NumPy's, as the object that a program gets."""
-    made = (Function if isinstance(x, types.BuiltinFunctionType) else BindingFunction)(call)
+    made = (Function if isinstance(x, types.BuiltinFunctionType) else BindingFunction)(call, x)
     for hear in MADE:
         hear(made, x)
     return located(made, x)
