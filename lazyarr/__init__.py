@@ -34,7 +34,6 @@ with _Lasting():                        # nothing of what is made here is garbag
     from lazyarr import buffer_protocol as _buffer_protocol
     from lazyarr import functions as _functions
     from lazyarr import methods as _methods
-    from lazyarr import module_names as _module_names
     from lazyarr import namespace as _namespace
     from lazyarr import operators as _operators
     from lazyarr import pages as _pages
@@ -108,4 +107,4 @@ def __dir__() -> list[str]:
     return sorted({*dir(numpy), *_OWN, *_LATE, *_MODULES, "ndarray"})
 
 
-_names = _module_names.complete(_sys.modules[__name__], numpy)
+_names = _namespace.complete(_sys.modules[__name__], numpy)
