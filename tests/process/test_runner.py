@@ -362,7 +362,20 @@ def test_keyboard_interrupt_ends_by_the_signal(tmp_path: Path) -> None:
 
 
 def test_pytest_runs_the_programs_own_tests_on_lazyarr(tmp_path: Path) -> None:
-    write(tmp_path, {"test_it.py": "import numpy as np\ndef test():\n    assert np.__name__ == 'lazyarr'\n"})
+    source = """
+        import numpy as np
+        import pytest
+
+        also = pytest.importorskip("numpy")
+        linalg = pytest.importorskip("numpy.linalg", minversion=None)
+
+        def test():
+            assert np.__name__ == 'lazyarr' and also is np and linalg is np.linalg
+            assert pytest.importorskip("string").__name__ == "string"
+            with pytest.raises(pytest.skip.Exception):
+                pytest.importorskip("numpy_that_is_not")
+        """
+    write(tmp_path, {"test_it.py": source})
     found = run(tmp_path, "-m", "lazyarr", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert found.returncode == 0, found.stdout + found.stderr
 
