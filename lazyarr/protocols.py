@@ -82,6 +82,11 @@ CONVERTERS = frozenset((numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d, nu
 which asks nobody, they give them NumPy's."""
 
 
+PICKING = frozenset((numpy.delete, numpy.insert, numpy.repeat, numpy.take))
+"""Of a real array that only positions are given to, as libraries do with memory of their own (pandas with that
+of an index), these make a real one."""
+
+
 def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if args.__class__ is not tuple:
         raise TypeError("args must be a tuple.")
@@ -92,7 +97,8 @@ def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any)
         return NotImplemented
     if overriding:
         return fallback(getattr(func, "_implementation", func), *args, **kwargs)
-    if func in CONVERTERS:
+    if func in CONVERTERS or (func in PICKING and args and args[0].__class__ is numpy.ndarray):
+        kwargs = {name: export(x) if x.__class__ is ndarray else x for name, x in kwargs.items()}
         return func(*[export(x) if x.__class__ is ndarray else x for x in args], **kwargs)
     args, kwargs, found = opened(args, kwargs, self)
     if not found:                               # (or NumPy would ask again)
