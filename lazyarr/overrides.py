@@ -64,7 +64,7 @@ def meet(cls: type, found: Any) -> None:
         return
     owner = next(c for c in cls.__mro__ if "__array_ufunc__" in vars(c))
     if vars(owner)["__array_ufunc__"] is found and _is_programs(found):
-        owner.__array_ufunc__ = taking_ours(found, UFUNC[0])  # type: ignore[attr-defined]
+        type.__setattr__(owner, "__array_ufunc__", taking_ours(found, UFUNC[0]))
     else:
         STRANGERS.add(found)
 
@@ -74,7 +74,7 @@ def _is_programs(fn: Any) -> bool:
     runner = sys.modules.get("lazyarr.runner_imports")
     while fn is not None:
         names = getattr(fn, "__globals__", {})
-        if any(x.__class__ is types.ModuleType and x.__name__ == "lazyarr" for x in names.values()):
+        if any(x.__class__ is types.ModuleType and x.__name__ == "lazyarr" for x in list(names.values())):
             return True
         if runner is not None and runner.is_installed() and runner.is_own(names):
             return True

@@ -83,8 +83,8 @@ which asks nobody, they give them NumPy's."""
 
 
 PICKING = frozenset((numpy.delete, numpy.insert, numpy.repeat, numpy.take))
-"""Of a real array that only positions are given to, as libraries do with memory of their own (pandas with that
-of an index), these make a real one."""
+"""Of a real array that only positions are given to, as libraries do with memory of their own (pandas with
+that of an index), these make a real one."""
 
 
 def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
