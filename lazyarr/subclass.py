@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from lazyarr.arrays import ArrayType, ndarray
+from lazyarr.arrays import ArrayType
 from lazyarr.fallback import lend
 from lazyarr.overrides import OFFERED, UFUNC, meet, taking_ours
 from lazyarr.ufuncs import known
@@ -21,10 +21,6 @@ from lazyarr.ufuncs import known
 
 def _ufunc(fn: Any) -> Any:
     return known(fn) or fn
-
-
-KEYS = frozenset((ndarray, tuple, list))
-"""Classes of keys that are lazy arrays, or may hold some."""
 
 
 class Subclassable(numpy.ndarray):
@@ -37,13 +33,6 @@ class Subclassable(numpy.ndarray):
             method = vars(cls).get(name)
             if isinstance(method, types.FunctionType):
                 setattr(cls, name, taking_ours(method, offered))
-
-    def __getitem__(self, key: Any) -> Any:
-        """With a lazy key: NumPy takes what is no array of its own, and empty, for positions, also a mask."""
-        return numpy.ndarray.__getitem__(self, lend(key, {}) if key.__class__ in KEYS else key)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        numpy.ndarray.__setitem__(self, lend(key, {}) if key.__class__ in KEYS else key, value)
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
         """With `lazyarr.ndarray` as the type: NumPy's array, for ``super().__array_ufunc__``."""

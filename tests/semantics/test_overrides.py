@@ -80,22 +80,6 @@ def test_subclasses_get_the_programs_functions(n):
     assert any(f is np.multiply for f in seen) and any(f is np.mean for f in seen)
 
 
-def test_subclasses_take_empty_masks():
-    class Own(np.ndarray):
-        pass
-
-    x = np.zeros((0, 3)).view(Own)
-    mask = np.zeros((0, 3), bool)
-    assert x[mask].shape == numpy.zeros((0, 3))[numpy.zeros((0, 3), bool)].shape == (0,)
-    assert x[mask[:, 0], 1:].shape == (0, 2)
-    x[mask] = 1
-    y = np.arange(6.0).reshape(2, 3).view(Own)
-    assert type(y[0]) is type(y[np.array([True, False])]) is Own and y[1, 2] == 5.0
-    y[np.array([True, False])] = 7
-    y[np.array([1]), :2] = np.ones(2)
-    assert y.tolist() == [[7, 7, 7], [1, 1, 5]]
-
-
 def _that_knows(base=object):
     """A class that compares what it is asked for by ``is``, and has an answer for all else."""
 
