@@ -24,6 +24,7 @@ special         functions that NumPy does not have, or not as ufuncs: erf, erfc,
 from __future__ import annotations
 
 import importlib
+import sys as _sys
 
 from lazyarr.resting import Lasting as _Lasting
 
@@ -84,7 +85,7 @@ def __getattr__(name: str):
     if name in _MODULES:
         return importlib.import_module(f"lazyarr.{name}")
     if name in _LATE:
-        found = globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
+        found = _names[name] = getattr(importlib.import_module(_LATE[name]), name)
         return found
     if name.startswith("__cpu_"):
         attributes = importlib.import_module("lazyarr.dispatch.introspect").ATTRIBUTES
@@ -95,11 +96,15 @@ def __getattr__(name: str):
     except AttributeError as error:             # its text knows what became of old names
         raise AttributeError(str(error).replace("'numpy'", "'lazyarr'", 1)) from None
     if name.startswith("__"):
+        if dict.__contains__(_names, name):     # (a module that took this function along asks for its own)
+            raise AttributeError(f"module 'lazyarr' has no attribute {name!r}")
         return found
-    found = _namespace.adapt(found)
-    globals()[name] = found
+    found = _names[name] = _namespace.adapt(found)
     return found
 
 
 def __dir__() -> list[str]:
     return sorted({*dir(numpy), *_OWN, *_LATE, *_MODULES, "ndarray"})
+
+
+_names = _namespace.complete(_sys.modules[__name__], numpy)

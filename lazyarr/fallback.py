@@ -36,7 +36,7 @@ from lazyarr.direct import DIRECT, EAGER
 from lazyarr.dtypes import ELEMENTS
 from lazyarr.habits import MEDIUM
 from lazyarr.late import Late, late
-from lazyarr.overrides import UNANSWERED, answered, created_like
+from lazyarr.overrides import UNANSWERED, answered, created_like, meet
 from lazyarr.recipes import NODES
 from lazyarr.slot_words import WAITING
 
@@ -70,6 +70,7 @@ STAND_INS: set[type] = set()
 KEEPS = frozenset((numpy.ndarray.fill,))
 """What keeps an argument as it is in an array of objects; others take it apart if it is an array."""
 
+NUMPYS = numpy.ndarray.__array_ufunc__
 NUMPYS_AXES = 64
 """Arrays have no more, so NumPy looks no deeper into nested sequences, one of which may contain itself."""
 
@@ -97,6 +98,10 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
     elif type(x) in STAND_INS:                  # (they tell another __class__)
         lent[id(x._real)] = x._real, x
         return x._real
+    elif c not in INERT:
+        found = getattr(type(x), "__array_ufunc__", NUMPYS)
+        if found is not NUMPYS:
+            meet(type(x), found)
     return x
 
 

@@ -7,6 +7,7 @@ whose attributes are adapted in turn, or (types, constants) the object itself.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import importlib
 import importlib.machinery
@@ -142,14 +143,17 @@ def _make(x: Any) -> Any:
 class Function:
     """A function of NumPy's, as lazyarr offers it.  As a class attribute it binds nothing, as C functions."""
 
-    __slots__ = ("__dict__", "__weakref__", "record")
+    __slots__ = ("__dict__", "__weakref__", "record", "original")
     __wrapped__: Any
     __name__: str
+    original: Any
+    """NumPy's."""
     record: bytes
     """For those whose calls may run no Python (`slots`)."""
 
-    def __init__(self, call: Any) -> None:
+    def __init__(self, call: Any, original: Any = None) -> None:
         functools.update_wrapper(self, call)
+        self.original = original
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)
@@ -159,6 +163,13 @@ class Function:
 
     def __reduce__(self) -> str:
         return self.__name__
+
+    def __eq__(self, other: Any) -> bool:
+        """NumPy asks a program's class with its own function, which is to be found in the class's table."""
+        return self is other or self.original is other
+
+    def __hash__(self) -> int:
+        return hash(self.original)
 
 
 offering(Function)
@@ -179,7 +190,7 @@ MADE: list[Callable[[Function, Any], None]] = []
 
 def offered_as(call: Any, x: Any) -> Any:
     """What does a function of NumPy's, as the object that a program gets."""
-    made = (Function if isinstance(x, types.BuiltinFunctionType) else BindingFunction)(call)
+    made = (Function if isinstance(x, types.BuiltinFunctionType) else BindingFunction)(call, x)
     for hear in MADE:
         hear(made, x)
     return located(made, x)
@@ -252,6 +263,77 @@ class Indexer:
 # ---------------------------------------------------------------------------------- modules
 
 
+class Names(dict[str, Any]):
+    """The dict of a module of ours, which adapts a name when somebody asks for it: as if all were there
+    (``eval(text, vars(np))``, ``np.__dict__["add"]``).
+
+    The module itself is of no type of ours, since CPython finds sooner what plain modules have."""
+
+    __slots__ = ("__weakref__", "_find", "_known")
+
+    def __init__(self, there: dict[str, Any], known: dict[str, Any]) -> None:
+        super().__init__(there)
+        self._find, self._known = there["__getattr__"], known
+
+    def __missing__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        return self._find(name)
+
+    def __contains__(self, name: object) -> bool:
+        return dict.__contains__(self, name) or (
+            name in self._known and isinstance(name, str) and not name.startswith("__")
+        )
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default      # noqa: SIM401  (that is this)
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def _filled(self) -> dict[str, Any]:
+        for name in list(self._known):
+            if name in self:
+                self[name]
+        return self
+
+
+def _of_all(name: str) -> Any:
+    method = getattr(dict, name)
+
+    def call(self: Names, *args: Any) -> Any:
+        return method(self._filled(), *args)
+
+    return call
+
+
+WHOLE = ("__iter__", "__reversed__", "__len__", "__eq__", "__ne__", "__or__", "__ror__", "__repr__",
+         "keys", "values", "items", "copy")  # fmt: skip
+"""Methods that go through a dict."""
+for _name in WHOLE:
+    setattr(Names, _name, _of_all(_name))
+
+
+def complete(module: types.ModuleType, original: types.ModuleType) -> dict[str, Any]:
+    """The dict of our module for a module of NumPy's, from now on.
+
+    Where an interpreter keeps it elsewhere than CPython does, it stays what it is."""
+    there = vars(module)
+    at = id(module) + types.ModuleType.__dictoffset__
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return there
+    field = ctypes.c_void_p.from_address(at)
+    if field.value != id(there):
+        return there
+    names = Names(there, vars(original))
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(names))
+    field.value = id(names)
+    ctypes.pythonapi.Py_DecRef(ctypes.py_object(there))
+    return names
+
+
 class RandomModule(types.ModuleType):
     """`numpy.random`, which libraries know as the state of its functions because it *is* NumPy's module.  To
     code that names RandomState it says that it is one, for it does what a state does."""
@@ -290,11 +372,12 @@ def made_for(original: types.ModuleType, name: str) -> types.ModuleType:
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*dir(original), *space.keys() - HOOKS})
+        return sorted({*dir(original), *dict.keys(space) - HOOKS})
 
     space.update(__getattr__=__getattr__, __dir__=__dir__)
     if hasattr(original, "__path__"):
         space["__path__"] = []
+    space = complete(found, original)
     return found
 
 

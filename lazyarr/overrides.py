@@ -3,10 +3,16 @@
 In: a call into NumPy that an argument's class may answer.   Out: that class's answer, asked with the
 function that the program knows (`lazyarr.sum`, under which it is in the class's table), or NotImplemented.
 NumPy itself asks first, with its own function; a class that knows that one keeps its answer.
+Of ufuncs it asks a program's classes with lazyarr's from the start (`meet`): code that compares by ``is``
+and finds none of those it knows may answer something else.
 """
 
 from __future__ import annotations
 
+import functools
+import sys
+import types
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -31,6 +37,49 @@ def defers(cls: type) -> bool:
     """The same for ufuncs, which a class can also refuse, by None."""
     found = getattr(cls, "__array_ufunc__", numpy.ndarray.__array_ufunc__)
     return cls is not ndarray and found is not numpy.ndarray.__array_ufunc__
+
+
+def taking_ours(method: Any, offered: Callable[[Any], Any]) -> Any:
+    """A program's ``__array_ufunc__`` or ``__array_function__``, called with lazyarr's functions.
+
+    The arrays stay NumPy's, which ``super().__array_ufunc__`` needs."""
+
+    @functools.wraps(method)
+    def call(self: Any, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        return method(self, offered(fn), *args, **kwargs)
+
+    return call
+
+
+TAKING_OURS = taking_ours(ndarray, id).__code__
+STRANGERS: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Methods of libraries, which know NumPy's functions."""
+UFUNC: list[Callable[[Any], Any]] = []
+"""One function: our ufunc for one of NumPy's."""
+
+
+def meet(cls: type, found: Any) -> None:
+    """A class that answers for ufuncs, by the method `found`: a program's gets lazyarr's from now on."""
+    if found.__class__ is not types.FunctionType or found.__code__ is TAKING_OURS or found in STRANGERS:
+        return
+    owner = next(c for c in cls.__mro__ if "__array_ufunc__" in vars(c))
+    if vars(owner)["__array_ufunc__"] is found and _is_programs(found):
+        type.__setattr__(owner, "__array_ufunc__", taking_ours(found, UFUNC[0]))
+    else:
+        STRANGERS.add(found)
+
+
+def _is_programs(fn: Any) -> bool:
+    """Was this function written for lazyarr's names, also beneath decorators?"""
+    runner = sys.modules.get("lazyarr.runner_imports")
+    while fn is not None:
+        names = getattr(fn, "__globals__", {})
+        if any(x.__class__ is types.ModuleType and x.__name__ == "lazyarr" for x in list(names.values())):
+            return True
+        if runner is not None and runner.is_installed() and runner.is_own(names):
+            return True
+        fn = getattr(fn, "__wrapped__", None)
+    return False
 
 
 def operands(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:

@@ -82,6 +82,11 @@ CONVERTERS = frozenset((numpy.atleast_1d, numpy.atleast_2d, numpy.atleast_3d, nu
 which asks nobody, they give them NumPy's."""
 
 
+PICKING = frozenset((numpy.delete, numpy.insert, numpy.repeat, numpy.take))
+"""Of a real array that only positions are given to, as libraries do with memory of their own (pandas with
+that of an index), these make a real one."""
+
+
 def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     if args.__class__ is not tuple:
         raise TypeError("args must be a tuple.")
@@ -92,7 +97,8 @@ def __array_function__(self: Any, func: Any, types: Any, args: Any, kwargs: Any)
         return NotImplemented
     if overriding:
         return fallback(getattr(func, "_implementation", func), *args, **kwargs)
-    if func in CONVERTERS:
+    if func in CONVERTERS or (func in PICKING and args and args[0].__class__ is numpy.ndarray):
+        kwargs = {name: export(x) if x.__class__ is ndarray else x for name, x in kwargs.items()}
         return func(*[export(x) if x.__class__ is ndarray else x for x in args], **kwargs)
     args, kwargs, found = opened(args, kwargs, self)
     if not found:                               # (or NumPy would ask again)
@@ -114,7 +120,17 @@ def __dlpack_device__(self: Any) -> tuple[int, int]:
     return 1, 0
 
 
+_SAMPLE = numpy.empty(0)
+
+
 def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
+    """The standard's namespace; to the code of a program that runs with lazyarr as its NumPy, that one, which
+    NumPy's arrays answer."""
+    runner = sys.modules.get("lazyarr.runner_imports")
+    is_programs = runner is not None and self.__class__ is ndarray and runner.is_installed()
+    if is_programs and runner.is_own(sys._getframe(1).f_globals):
+        _SAMPLE.__array_namespace__(api_version=api_version)
+        return sys.modules["lazyarr"]
     from lazyarr import array_api
 
     array_api.check_version(api_version)

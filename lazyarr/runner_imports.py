@@ -10,11 +10,11 @@ Everything but the name that is looked up is the interpreter's own import.
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib.util
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
 from types import CodeType, ModuleType
 from typing import Any
@@ -47,10 +47,15 @@ def install(folders: Sequence[str]) -> None:
     global _folders
     _folders = tuple(os.path.join(folder, "") for folder in folders)
     builtins.__import__ = _hook
-    if _SpawnFinder.name in sys.modules:
-        _extend(sys.modules[_SpawnFinder.name])
-    else:
-        sys.meta_path.insert(0, _SpawnFinder())
+    for name, extend in EXTENDED.items():
+        if name in sys.modules:
+            extend(sys.modules[name])
+    if not EXTENDED.keys() <= sys.modules.keys():
+        sys.meta_path.insert(0, _ExtendingFinder())
+
+
+def is_installed() -> bool:
+    return bool(_folders)
 
 
 def is_own(namespace: Mapping[str, Any]) -> bool:
@@ -63,7 +68,7 @@ def is_own(namespace: Mapping[str, Any]) -> bool:
     return _is_among(file if os.path.isabs(file) else os.path.abspath(file), _folders)
 
 
-@lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=1024)
 def _is_among(file: str, folders: tuple[str, ...]) -> bool:
     """Is this one of the program's files?  Functions may import NumPy at each call, and the system takes its
     time to say where a file really is."""
@@ -117,13 +122,12 @@ class _InChild:
         return install, (_folders,)
 
 
-class _SpawnFinder:
-    """Loads ``multiprocessing.spawn`` as usual, then makes it send `_InChild`."""
-
-    name = "multiprocessing.spawn"
+class _ExtendingFinder:
+    """Loads the modules that `EXTENDED` names as usual, then extends them."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
-        if name != self.name:
+        extend = EXTENDED.get(name)
+        if extend is None:
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
@@ -131,12 +135,34 @@ class _SpawnFinder:
 
             def load_and_extend(module: ModuleType) -> None:
                 load(module)
-                _extend(module)
+                extend(module)
 
             spec.loader.exec_module = load_and_extend  # type: ignore[method-assign]  # of this one loader
         return spec
 
 
-def _extend(spawn: Any) -> None:
+def _extend_spawn(spawn: Any) -> None:
+    """`multiprocessing.spawn` sends `_InChild`."""
     send = spawn.get_preparation_data
     spawn.get_preparation_data = lambda process: {**send(process), "lazyarr": _InChild()}
+
+
+def _extend_outcomes(outcomes: Any) -> None:
+    """``np = pytest.importorskip("numpy")`` is an import of NumPy by a program's tests."""
+    found = outcomes.importorskip
+
+    @functools.wraps(found)
+    def importorskip(modname: str, *args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        module = found(modname, *args, **kwargs)
+        ours = "lazyarr" + modname[len("numpy") :]
+        if modname.partition(".")[0] == "numpy" and is_own(sys._getframe(1).f_globals) and _exists(ours):
+            return importlib.import_module(ours)
+        return module
+
+    outcomes.importorskip = importorskip
+
+
+EXTENDED: dict[str, Callable[[Any], None]] = {
+    "multiprocessing.spawn": _extend_spawn, "_pytest.outcomes": _extend_outcomes,
+}  # fmt: skip

@@ -11,27 +11,16 @@ import types
 from typing import Any
 
 import numpy
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from lazyarr.arrays import ArrayType
 from lazyarr.fallback import lend
-from lazyarr.overrides import OFFERED
+from lazyarr.overrides import OFFERED, UFUNC, meet, taking_ours
 from lazyarr.ufuncs import known
 
 
 def _ufunc(fn: Any) -> Any:
     return known(fn) or fn
-
-
-def _taking_ours(method: Any, offered: Any) -> Any:
-    """A program's ``__array_ufunc__`` or ``__array_function__``, called with lazyarr's functions.
-
-    The arrays stay NumPy's, which ``super().__array_ufunc__`` needs."""
-
-    @functools.wraps(method)
-    def call(self: Any, fn: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(self, offered(fn), *args, **kwargs)
-
-    return call
 
 
 class Subclassable(numpy.ndarray):
@@ -43,7 +32,7 @@ class Subclassable(numpy.ndarray):
         for name, offered in (("__array_ufunc__", _ufunc), ("__array_function__", OFFERED[0])):
             method = vars(cls).get(name)
             if isinstance(method, types.FunctionType):
-                setattr(cls, name, _taking_ours(method, offered))
+                setattr(cls, name, taking_ours(method, offered))
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
         """With `lazyarr.ndarray` as the type: NumPy's array, for ``super().__array_ufunc__``."""
@@ -87,5 +76,14 @@ def _either(theirs: Any, found: Any) -> Any:
     return call
 
 
+def _init_subclass(cls: Any, **options: Any) -> None:
+    super(NDArrayOperatorsMixin, cls).__init_subclass__(**options)
+    found = vars(cls).get("__array_ufunc__")
+    if found is not None:
+        meet(cls, found)
+
+
 def attach() -> None:
     ArrayType.base = Subclassable
+    UFUNC.append(_ufunc)
+    NDArrayOperatorsMixin.__init_subclass__ = classmethod(_init_subclass)

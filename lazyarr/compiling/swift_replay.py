@@ -27,6 +27,7 @@ from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.hot import ran
+from lazyarr.namespace import Names
 from lazyarr.node_places import places
 from lazyarr.nodes_words import AXES, OPERAND, Word
 from lazyarr.sight_rows import MOST_VALUES, Also, Launch, Number, Row, Rows, begun
@@ -243,7 +244,7 @@ def _guards(row: Rows, known: Known) -> tuple[list[list[int]], list[list[int]]] 
     for guard in known.outside.guards:
         if isinstance(guard.names, Cell):
             held.append(_field(row, guard.names.cell, "content", guard.found))
-        elif type(guard.names) is dict and type(guard.name) is str:
+        elif type(guard.names) in (dict, Names) and type(guard.name) is str:
             found = 0 if guard.found is ABSENT else row.refer(guard.found)
             names.append([row.refer(guard.names), row.refer(guard.name), found])
         else:

@@ -47,6 +47,33 @@ SAME: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"prog.py": f"{SEEN}; print(__file__, __spec__.name)"},
         ("-m", "prog", "-c", "x"),
     ),
+    "namespace": (
+        {
+            "prog.py": """
+                import numpy as np
+                x = np.arange(3)
+                xp = x.__array_namespace__()
+                print(xp is np, xp.pad(x, 1), eval("sqrt(4)", vars(np)), "add" in np.__dict__)
+                try:
+                    x.__array_namespace__(api_version="1999")
+                except ValueError as error:
+                    print(error)
+            """
+        },
+        ("prog.py",),
+    ),
+    "ufuncs_of_classes": (
+        {
+            "prog.py": """
+                import numpy as np
+                class D:
+                    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+                        return ufunc is np.add, method
+                print(np.add(np.ones(3), D()), np.ones(3) + D(), np.add.reduce(D()), np.ones(3) * D())
+            """
+        },
+        ("prog.py",),
+    ),
     "argv_code": ({}, ("-c", SEEN, "-m", "x")),
     "subfolder": (
         {"sub/prog.py": f"import beside; print(beside.x, __file__); {SEEN}", "sub/beside.py": "x = 1"},
@@ -335,7 +362,20 @@ def test_keyboard_interrupt_ends_by_the_signal(tmp_path: Path) -> None:
 
 
 def test_pytest_runs_the_programs_own_tests_on_lazyarr(tmp_path: Path) -> None:
-    write(tmp_path, {"test_it.py": "import numpy as np\ndef test():\n    assert np.__name__ == 'lazyarr'\n"})
+    source = """
+        import numpy as np
+        import pytest
+
+        also = pytest.importorskip("numpy")
+        linalg = pytest.importorskip("numpy.linalg", minversion=None)
+
+        def test():
+            assert np.__name__ == 'lazyarr' and also is np and linalg is np.linalg
+            assert pytest.importorskip("string").__name__ == "string"
+            with pytest.raises(pytest.skip.Exception):
+                pytest.importorskip("numpy_that_is_not")
+        """
+    write(tmp_path, {"test_it.py": source})
     found = run(tmp_path, "-m", "lazyarr", "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py")
     assert found.returncode == 0, found.stdout + found.stderr
 

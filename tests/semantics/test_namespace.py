@@ -6,6 +6,7 @@ import importlib
 import pickle
 import subprocess
 import sys
+import types
 
 import numpy
 import pytest
@@ -189,3 +190,46 @@ def test_modules_are_what_numpys_are() -> None:
         ours, theirs = (importlib.import_module(f"{name}.{path}") for name in ("lazyarr", "numpy"))
         assert hasattr(ours, "__path__") == hasattr(theirs, "__path__")
         assert ours.__package__ == "lazyarr" + theirs.__package__[5:]
+
+
+@pytest.mark.parametrize("name", ["", "linalg", "fft", "random"])
+def test_dicts_of_modules_have_all_of_numpys_names(name):
+    """As programs ask that evaluate text among NumPy's names, or wrap all of them."""
+    code = f"""
+import copy, numpy, lazyarr
+theirs, ours = numpy, lazyarr
+for part in {name.split()}:
+    theirs, ours = getattr(numpy, part), getattr(lazyarr, part)
+names = [name for name in vars(theirs) if not name.startswith("__")]
+first = next(name for name in names if callable(vars(theirs)[name]))
+assert type(ours.__dict__[first]) is type(getattr(ours, first)) and first in vars(ours)
+assert all(name in vars(ours) and vars(ours).get(name) is not None for name in names[:50])
+assert "nope" not in vars(ours) and vars(ours).get("nope", 5) == 5
+try:
+    vars(ours)["nope"]
+except KeyError as error:
+    assert error.args == ("nope",)
+there = vars(ours)
+for whole in (dict(there), {{**there}}, there.copy(), dict(there.items()), set(there)):
+    assert set(names) <= set(whole)
+ours.own = 5
+assert vars(ours)["own"] == ours.own == 5
+del ours.own
+assert "own" not in vars(ours) and not hasattr(ours, "own")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_text_is_evaluated_among_the_names():
+    x = np.arange(4.0)
+    assert (eval("sqrt(x) + [cos(0) for _ in (1,)][0]", dict(vars(np), x=x)) == np.sqrt(x) + 1).all()
+    assert eval("(lambda: sinh(0.0))()", vars(np)) == 0.0
+
+
+def test_modules_that_take_the_names_along_have_their_own():
+    other = types.ModuleType("other")
+    vars(other).update(vars(np))
+    del other.__all__
+    assert other.sqrt is np.sqrt
+    with pytest.raises(AttributeError):
+        other.__all__  # noqa: B018

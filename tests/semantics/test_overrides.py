@@ -80,6 +80,51 @@ def test_subclasses_get_the_programs_functions(n):
     assert any(f is np.multiply for f in seen) and any(f is np.mean for f in seen)
 
 
+def _that_knows(base=object):
+    """A class that compares what it is asked for by ``is``, and has an answer for all else."""
+
+    class Knowing(base):
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return (ufunc is np.add and "add", method, len(inputs), sorted(kwargs))
+
+    return Knowing()
+
+
+ASKING = {
+    "call": (lambda x, d: np.add(x, d), ("add", "__call__", 2, [])),
+    "alone": (lambda x, d: np.add(d, d), ("add", "__call__", 2, [])),
+    "operator": (lambda x, d: x + d, ("add", "__call__", 2, [])),
+    "in place": (lambda x, d: x.__iadd__(d), ("add", "__call__", 2, ["out"])),
+    "out": (lambda x, d: np.add(x, 1, d), ("add", "__call__", 2, ["out"])),
+    "reduce": (lambda x, d: np.add.reduce(d, 0, None), ("add", "reduce", 1, ["axis", "dtype"])),
+    "outer": (lambda x, d: np.add.outer(x, d), ("add", "outer", 2, [])),
+    "at": (lambda x, d: np.add.at(d, 0, 1), ("add", "at", 3, [])),
+    "another": (lambda x, d: x - d, (False, "__call__", 2, [])),
+}
+
+
+@pytest.mark.parametrize("base", [object, numpy.lib.mixins.NDArrayOperatorsMixin])
+@pytest.mark.parametrize("name", ASKING)
+def test_classes_get_the_programs_ufuncs(name, base, n):
+    call, answer = ASKING[name]
+    assert call(np.ones(n), _that_knows(base)) == answer
+
+
+def test_classes_with_numpys_operators_get_the_programs_ufuncs():
+    knowing = _that_knows(np.lib.mixins.NDArrayOperatorsMixin)
+    assert knowing + 1 == numpy.float64(1) + knowing == numpy.ones(3) + knowing == ("add", "__call__", 2, [])
+
+
+def test_classes_of_libraries_get_numpys_ufuncs(n):
+    space = {"numpy": numpy}
+    exec("""class Knowing:
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return ufunc is numpy.add
+""", space)
+    for _ in range(2):
+        assert np.add(np.ones(n), space["Knowing"]()) is True
+
+
 def test_ndarrays_own_answers(n):
     class Other:
         __array_ufunc__ = lambda self, *args, **kwargs: "other"  # noqa: E731
