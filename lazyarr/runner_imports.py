@@ -16,10 +16,12 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.machinery import ModuleSpec, PathFinder
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy
+
+from lazyarr import own_classes
 
 _import: Callable[..., ModuleType] = builtins.__import__
 
@@ -47,10 +49,11 @@ def install(folders: Sequence[str]) -> None:
     global _folders
     _folders = tuple(os.path.join(folder, "") for folder in folders)
     builtins.__import__ = _hook
-    if _SpawnFinder.name in sys.modules:
-        _extend(sys.modules[_SpawnFinder.name])
-    else:
-        sys.meta_path.insert(0, _SpawnFinder())
+    own_classes.install(is_own, _hidden)
+    for name in _EXTENDED:
+        if name in sys.modules:
+            _EXTENDED[name](sys.modules[name])
+    sys.meta_path.insert(0, _Finder())
 
 
 def is_own(namespace: Mapping[str, Any]) -> bool:
@@ -100,13 +103,17 @@ def _exists(name: str) -> bool:
         return False
 
 
-HOOK_CODE: CodeType = _numpy_in_place.__code__.replace(
-    co_filename="<frozen importlib._bootstrap>", co_name="_call_with_frames_removed"
-)
-"""Under this name the interpreter itself leaves the frame out of tracebacks of failing imports, and
-`warnings` does not count it for ``stacklevel``: it is a part of the import system."""
-_numpy_in_place.__code__ = HOOK_CODE
-_hook: Callable[..., Any] = _numpy_in_place
+HIDDEN = ("<frozen importlib._bootstrap>", "_call_with_frames_removed")
+"""Under these names, of a file and of a function, the interpreter itself leaves the frame out of tracebacks
+of failing imports, and `warnings` does not count it for ``stacklevel``: it is a part of the import system."""
+
+
+def _hidden(function: Any) -> Any:
+    function.__code__ = function.__code__.replace(co_filename=HIDDEN[0], co_name=HIDDEN[1])
+    return function
+
+
+_hook: Callable[..., Any] = _hidden(_numpy_in_place)
 
 
 class _InChild:
@@ -117,13 +124,12 @@ class _InChild:
         return install, (_folders,)
 
 
-class _SpawnFinder:
-    """Loads ``multiprocessing.spawn`` as usual, then makes it send `_InChild`."""
-
-    name = "multiprocessing.spawn"
+class _Finder:
+    """Loads the modules of `_EXTENDED` as usual, then extends them."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
-        if name != self.name:
+        extend = _EXTENDED.get(name)
+        if extend is None:
             return None
         spec = PathFinder.find_spec(name, path)
         if spec is not None and spec.loader is not None:
@@ -131,12 +137,26 @@ class _SpawnFinder:
 
             def load_and_extend(module: ModuleType) -> None:
                 load(module)
-                _extend(module)
+                extend(module)
 
             spec.loader.exec_module = load_and_extend  # type: ignore[method-assign]  # of this one loader
         return spec
 
 
-def _extend(spawn: Any) -> None:
+def _extend_spawn(spawn: Any) -> None:
+    """Have multiprocessing send `_InChild`."""
     send = spawn.get_preparation_data
     spawn.get_preparation_data = lambda process: {**send(process), "lazyarr": _InChild()}
+
+
+def _extend_methods(module: ModuleType) -> None:
+    from lazyarr.strict_methods import extend
+
+    extend(module)
+
+
+_EXTENDED: dict[str, Callable[[ModuleType], None]] = {
+    "multiprocessing.spawn": _extend_spawn,
+    "scipy.sparse.linalg._dsolve": _extend_methods,
+}
+"""Modules that somebody else loads, and what they get then."""
