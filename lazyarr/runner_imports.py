@@ -149,14 +149,24 @@ def _extend_spawn(spawn: Any) -> None:
     spawn.get_preparation_data = lambda process: {**send(process), "lazyarr": _InChild()}
 
 
-def _extend_methods(module: ModuleType) -> None:
+_STRICT = {
+    "scipy.sparse.linalg._dsolve": ("SuperLU.solve",),                  # of `splu`, `spilu`, `factorized`
+    "pandas.core.common": ("apply_if_callable",),                       # what keys of all kinds go through
+    "pandas.core.algorithms": ("unique", "factorize"),
+    "pandas.core.groupby.grouper": ("get_grouper",),
+    "pandas.core.frame": ("DataFrame.set_index", "DataFrame._align_for_op"),
+}
+"""module -> what takes none but NumPy's arrays there, or others for something else (`strict_methods`)."""
+
+
+def _extend_strict(module: ModuleType) -> None:
     from lazyarr.strict_methods import extend
 
-    extend(module)
+    extend(module, _STRICT[module.__name__])
 
 
 _EXTENDED: dict[str, Callable[[ModuleType], None]] = {
     "multiprocessing.spawn": _extend_spawn,
-    "scipy.sparse.linalg._dsolve": _extend_methods,
+    **dict.fromkeys(_STRICT, _extend_strict),
 }
 """Modules that somebody else loads, and what they get then."""

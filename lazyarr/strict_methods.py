@@ -1,10 +1,12 @@
-"""Methods of libraries' types in C that take none but NumPy's arrays: they get the memory of lazy ones.
+"""Functions of libraries that take none but NumPy's arrays, or take others for something else: they get the
+memory of lazy ones.
 
 Most code in C converts what it is given (`PyArray_FromAny`), and so asks `__array__`; what parses its
-arguments as ``"O!", &PyArray_Type`` refuses everything else, before anybody can be asked.
+arguments as ``"O!", &PyArray_Type`` refuses everything else, before anybody can be asked.  Code in Python
+that asks ``isinstance(x, numpy.ndarray)`` takes a lazy array for a sequence, or for one key.
 
-In:  a module of `METHODS`, loaded.   Out: its types' methods take lazy arrays.
-Invariant: where a type is not as expected, it is left alone.
+In:  a module, loaded, and the names there.   Out: these take lazy arrays.
+Invariant: what is not there, or not as expected, is left alone.
 """
 
 from __future__ import annotations
@@ -13,36 +15,37 @@ import ctypes
 import functools
 import gc
 import sys
-from collections.abc import Callable
-from types import MethodDescriptorType, ModuleType
+from collections.abc import Callable, Sequence
+from types import FunctionType, MethodDescriptorType, ModuleType
 from typing import Any
 
-METHODS = {
-    "scipy.sparse.linalg._dsolve": (("SuperLU", "solve"),),     # of `splu`, `spilu`, `factorized`
-}
-"""module -> types and methods there."""
+
+def extend(module: ModuleType, names: Sequence[str]) -> None:
+    """Have functions of a module, and methods of its classes ("Class.method"), take lazy arrays."""
+    for name in names:
+        owner, _, last = name.rpartition(".")
+        holder: Any = getattr(module, owner, None) if owner else module
+        original = getattr(holder, "__dict__", {}).get(last)
+        if type(original) is FunctionType:
+            setattr(holder, last, _given_memory(original, original.__code__.co_filename))
+        elif type(original) is MethodDescriptorType and sys.implementation.name == "cpython":
+            # Types in C are immutable to programs: what is set is the entry that a proxy shows.
+            (namespace,) = gc.get_referents(vars(holder))
+            namespace[last] = _given_memory(original, __file__)
+            ctypes.pythonapi.PyType_Modified(ctypes.py_object(holder))
 
 
-def extend(module: ModuleType) -> None:
-    """Have the methods of a module take lazy arrays."""
-    for name, method in METHODS[module.__name__]:
-        cls = getattr(module, name, None)
-        original = vars(cls).get(method) if type(cls) is type else None
-        if type(original) is MethodDescriptorType and sys.implementation.name == "cpython":
-            # The types are immutable to programs: what is set is the entry that a proxy shows.
-            (namespace,) = gc.get_referents(vars(cls))
-            namespace[method] = _given_memory(original)
-            ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
-
-
-def _given_memory(method: Callable[..., Any]) -> Callable[..., Any]:
+def _given_memory(function: Callable[..., Any], file: str) -> Callable[..., Any]:
+    """`file`: whose frame it is, to those who look for the first one outside a library (pandas' warnings)."""
     from lazyarr.arrays import export, ndarray
 
     def given(x: Any) -> Any:
+        if x.__class__ is list and ndarray in map(type, x):
+            return [export(y) if y.__class__ is ndarray else y for y in x]
         return export(x) if x.__class__ is ndarray else x
 
-    @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return method(*map(given, args), **{name: given(x) for name, x in kwargs.items()})
+        return function(*map(given, args), **{name: given(x) for name, x in kwargs.items()})
 
-    return call
+    call.__code__ = call.__code__.replace(co_filename=file)
+    return functools.wraps(function)(call)
