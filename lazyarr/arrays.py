@@ -294,6 +294,13 @@ def export(x: ndarray) -> numpy.ndarray:
     return twin
 
 
+def given_memory(x: Any) -> Any:
+    """What a library's function gets for an argument: arrays, also those in a list, as real ndarrays."""
+    if x.__class__ is list and ndarray in map(type, x):
+        return [export(y) if y.__class__ is ndarray else y for y in x]
+    return export(x) if x.__class__ is ndarray else x
+
+
 def now(x: ndarray) -> numpy.ndarray:
     """The values, as a real ndarray: only to look at, never to keep or to write."""
     return x.geo if x.storage is None else x.storage.real(x.geo)

@@ -150,10 +150,15 @@ def _extend_spawn(spawn: Any) -> None:
 
 
 _STRICT = {
+    "numpy.testing._private.utils": ("assert_equal", "assert_almost_equal"),
     "scipy.sparse.linalg._dsolve": ("SuperLU.solve",),                  # of `splu`, `spilu`, `factorized`
+    "scipy.sparse.linalg._interface": ("aslinearoperator",),            # of `cg`, `eigsh`, `svds`, ...
+    "scipy.sparse._base": ("_spbase._maximum_minimum",),                # `maximum`, `minimum` with dense ones
     "pandas.core.common": ("apply_if_callable",),                       # what keys of all kinds go through
     "pandas.core.algorithms": ("unique", "factorize"),
     "pandas.core.groupby.grouper": ("get_grouper",),
+    "pandas.core.indexes.base": ("Index.__new__",),                     # which copies what is NumPy's
+    "pandas.core.series": ("Series.__init__",),
     "pandas.core.frame": ("DataFrame.set_index", "DataFrame._align_for_op"),
 }
 """module -> what takes none but NumPy's arrays there, or others for something else (`strict_methods`)."""

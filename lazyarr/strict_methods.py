@@ -26,8 +26,10 @@ def extend(module: ModuleType, names: Sequence[str]) -> None:
         owner, _, last = name.rpartition(".")
         holder: Any = getattr(module, owner, None) if owner else module
         original = getattr(holder, "__dict__", {}).get(last)
-        if type(original) is FunctionType:
-            setattr(holder, last, _given_memory(original, original.__code__.co_filename))
+        function = original.__func__ if type(original) is staticmethod else original
+        if type(function) is FunctionType:
+            call = _given_memory(function, function.__code__.co_filename)
+            setattr(holder, last, call if function is original else staticmethod(call))
         elif type(original) is MethodDescriptorType and sys.implementation.name == "cpython":
             # Types in C are immutable to programs: what is set is the entry that a proxy shows.
             (namespace,) = gc.get_referents(vars(holder))
@@ -37,14 +39,11 @@ def extend(module: ModuleType, names: Sequence[str]) -> None:
 
 def _given_memory(function: Callable[..., Any], file: str) -> Callable[..., Any]:
     """`file`: whose frame it is, to those who look for the first one outside a library (pandas' warnings)."""
-    from lazyarr.arrays import export, ndarray
-
-    def given(x: Any) -> Any:
-        if x.__class__ is list and ndarray in map(type, x):
-            return [export(y) if y.__class__ is ndarray else y for y in x]
-        return export(x) if x.__class__ is ndarray else x
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        given = getattr(sys.modules.get("lazyarr.arrays"), "given_memory", None)
+        if given is None:               # nobody has made an array yet
+            return function(*args, **kwargs)
         return function(*map(given, args), **{name: given(x) for name, x in kwargs.items()})
 
     call.__code__ = call.__code__.replace(co_filename=file)

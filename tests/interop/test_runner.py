@@ -17,12 +17,16 @@ import sys
 {before}
 import numpy as np
 from scipy import sparse
+from scipy.sparse import linalg
 from scipy.sparse.linalg import factorized, spilu, splu
 
 a = sparse.csc_matrix([[4.0, 1, 0], [1, 3.0, 1], [0, 1, 2.0]])
 lu, b = splu(a), np.array([1.0, 2, 3]) * 1
 assert sys.argv[1] in str(type(b))
 print(lu.solve(b), lu.solve(rhs=np.ones((3, 2))), lu.solve(b, "T"), factorized(a)(b), spilu(a).solve(b))
+y = np.diag(np.arange(6) + 1.0)
+print(linalg.cg(y, np.ones(6))[0].round(6), linalg.eigsh(y, 2)[0].round(6), linalg.aslinearoperator(y).shape)
+print(a.maximum(y[:3, :3]), a.minimum(y[:3, :3]))
 x = np.zeros((3, 2))
 x[:, 1] = lu.solve(x[:, 0] + 1.5)
 print(x, lu.shape, type(lu).solve.__name__, type(lu).solve.__doc__)
@@ -34,6 +38,7 @@ for wrong in ([1.0, 2, 3], np.ones(4)):
 """
 
 KEYS = """
+import importlib
 import sys
 import warnings
 {before}
@@ -67,6 +72,12 @@ for call in (
     lambda: d + y, lambda: y - d, lambda: d > y, lambda: d * y[:2], lambda: pd.unique([1, 1]),
 ):
     show(call)
+z = np.arange(4) * 1.0
+made = [f(z) for f in (pd.Series, pd.Index, pd.DataFrame)]
+made += [pd.Series(z, copy=False), pd.DataFrame({{"z": z}})]
+z[0] = 9
+print(*made)
+importlib.import_module("numpy").testing.assert_equal([z, 1], [[9, 1, 2, 3], 1])
 with warnings.catch_warnings(record=True) as found:
     warnings.simplefilter("always")
     d.groupby(x).apply(lambda group: group.sum())
