@@ -17,7 +17,7 @@ import gc
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodDescriptorType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 
 def extend(module: ModuleType, names: Sequence[str]) -> None:
@@ -28,23 +28,37 @@ def extend(module: ModuleType, names: Sequence[str]) -> None:
         original = getattr(holder, "__dict__", {}).get(last)
         function = original.__func__ if type(original) is staticmethod else original
         if type(function) is FunctionType:
-            call = _given_memory(function, function.__code__.co_filename)
+            call = _given_memory(function)
+            # Whoever looks for the first frame outside a library (pandas' warnings) takes it for one of that.
+            theirs = function.__code__
+            call.__code__ = call.__code__.replace(
+                co_filename=theirs.co_filename, co_name=theirs.co_name, co_firstlineno=theirs.co_firstlineno
+            )
             setattr(holder, last, call if function is original else staticmethod(call))
         elif type(original) is MethodDescriptorType and sys.implementation.name == "cpython":
             # Types in C are immutable to programs: what is set is the entry that a proxy shows.
             (namespace,) = gc.get_referents(vars(holder))
-            namespace[last] = _given_memory(original, __file__)
+            namespace[last] = _given_memory(original)
             ctypes.pythonapi.PyType_Modified(ctypes.py_object(holder))
 
 
-def _given_memory(function: Callable[..., Any], file: str) -> Callable[..., Any]:
-    """`file`: whose frame it is, to those who look for the first one outside a library (pandas' warnings)."""
+_TAKEN: set[type] = set()
+"""Classes of arguments that are looked at; empty while nobody has made an array."""
 
+
+def _are_there_arrays() -> bool:
+    arrays: Any = sys.modules.get("lazyarr.arrays")
+    if hasattr(arrays, "given_memory"):
+        _TAKEN.update((list, arrays.ndarray))
+    return bool(_TAKEN)
+
+
+def _given_memory(function: Callable[..., Any]) -> FunctionType:
+    @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = getattr(sys.modules.get("lazyarr.arrays"), "given_memory", None)
-        if given is None:               # nobody has made an array yet
-            return function(*args, **kwargs)
-        return function(*map(given, args), **{name: given(x) for name, x in kwargs.items()})
+        if (_TAKEN or _are_there_arrays()) and (kwargs or not _TAKEN.isdisjoint(map(type, args))):
+            given = sys.modules["lazyarr.arrays"].given_memory
+            return function(*map(given, args), **{name: given(x) for name, x in kwargs.items()})
+        return function(*args, **kwargs)
 
-    call.__code__ = call.__code__.replace(co_filename=file)
-    return functools.wraps(function)(call)
+    return cast(FunctionType, call)
