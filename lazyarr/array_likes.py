@@ -32,6 +32,21 @@ class ArrayLike:
         return getattr(self._original, name)
 
 
+_AS_NUMBER = ("__float__", "__index__", "__int__", "__complex__")
+"""Asked of an object's class, not of the object, by code that takes numbers."""
+
+
+@functools.lru_cache(maxsize=64)
+def _like(cls: type) -> type[ArrayLike]:
+    """The class of what stands for objects of a class: of its name, and a number where that one is."""
+
+    def forward(name: str) -> Callable[[ArrayLike], Any]:
+        return lambda self: getattr(cls, name)(self._original)
+
+    numbers = {name: forward(name) for name in _AS_NUMBER if hasattr(cls, name)}
+    return type(cls.__name__, (ArrayLike,), numbers)
+
+
 def stand_in(x: Any, depth: int = 0) -> Any:
     """x, or what stands for it, inside lists and tuples too."""
     c = x.__class__
@@ -39,12 +54,12 @@ def stand_in(x: Any, depth: int = 0) -> Any:
         return c([stand_in(y, depth + 1) for y in x])
     if isinstance(x, (numpy.ndarray, numpy.generic, type)) or not hasattr(x, "__array__"):
         return x
-    return ArrayLike(x)
+    return _like(x.__class__)(x)
 
 
 def _behind(x: Any) -> Any:
     """The original that something stands for, else None."""
-    return x._original if x.__class__ is ArrayLike else None
+    return x._original if isinstance(x, ArrayLike) else None
 
 
 def put_back(x: Any, original: Callable[[Any], Any]) -> None:

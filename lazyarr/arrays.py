@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy
@@ -43,7 +44,7 @@ class ArrayType(type):
     """What stands in for the lazy array among a subclass's bases."""
 
     def __new__(meta, name, bases, namespace, **options):
-        if not bases:
+        if bases == (OfNumPy,):
             return super().__new__(meta, name, bases, namespace)
         bases = tuple(meta.base if type(b) is ArrayType else b for b in bases)
         return type(name, bases, namespace, **options)
@@ -55,8 +56,17 @@ class ArrayType(type):
         return issubclass(c, numpy.ndarray) or type.__subclasscheck__(cls, c)
 
 
+class OfNumPy:
+    """A base without anything, of NumPy's module: who looks for that among an array's classes finds it.
+
+    SymPy does, to know arrays from numbers."""
+
+    __module__ = "numpy"
+    __slots__ = ()
+
+
 @named_as(numpy.ndarray)
-class ndarray(metaclass=ArrayType):
+class ndarray(OfNumPy, metaclass=ArrayType):
     __module__ = "lazyarr"
     __slots__ = ("__weakref__", "geo", "origin", "storage", "twin", "window")
     __array_priority__ = 0.0
@@ -86,6 +96,13 @@ class ndarray(metaclass=ArrayType):
     @property
     def itemsize(self) -> int:
         return self.geo.itemsize
+
+    @property
+    def _sympy_(self) -> Callable[[], Any]:
+        """What SymPy asks for, of arrays without axes: it takes the element of NumPy's."""
+        if self.geo.ndim:
+            raise AttributeError("_sympy_")
+        return lambda: sys.modules["sympy"].sympify(self.item(), strict=True)
 
     def __len__(self) -> int:
         return len(self.geo)
@@ -275,6 +292,13 @@ def export(x: ndarray) -> numpy.ndarray:
         twins(x, real)
         return real
     return twin
+
+
+def given_memory(x: Any) -> Any:
+    """What a library's function gets for an argument: arrays, also those in a list, as real ndarrays."""
+    if x.__class__ is list and ndarray in map(type, x):
+        return [export(y) if y.__class__ is ndarray else y for y in x]
+    return export(x) if x.__class__ is ndarray else x
 
 
 def now(x: ndarray) -> numpy.ndarray:

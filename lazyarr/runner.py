@@ -143,7 +143,7 @@ def _trimmed(trace: TracebackType | None) -> TracebackType | None:
         code = trace.tb_frame.f_code
         if code.co_filename == __file__:
             kept.clear()
-        elif code is not runner_imports.HOOK_CODE:
+        elif (code.co_filename, code.co_name) != runner_imports.HIDDEN:
             kept.append(trace)
         trace = trace.tb_next
     for link, after in zip(kept, [*kept[1:], None], strict=False):

@@ -16,10 +16,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import numpy
+
+from lazyarr import own_classes
 
 _import: Callable[..., ModuleType] = builtins.__import__
 
@@ -94,6 +96,7 @@ def _numpy_in_place(
         ours = "lazyarr" + name[len("numpy") :]
         if _exists(ours):
             name = ours
+            own_classes.watch(sys._getframe(1).f_code, is_own, _hidden)
     return _import(name, globals, locals, fromlist, level)
 
 
@@ -105,13 +108,17 @@ def _exists(name: str) -> bool:
         return False
 
 
-HOOK_CODE: CodeType = _numpy_in_place.__code__.replace(
-    co_filename="<frozen importlib._bootstrap>", co_name="_call_with_frames_removed"
-)
-"""Under this name the interpreter itself leaves the frame out of tracebacks of failing imports, and
-`warnings` does not count it for ``stacklevel``: it is a part of the import system."""
-_numpy_in_place.__code__ = HOOK_CODE
-_hook: Callable[..., Any] = _numpy_in_place
+HIDDEN = ("<frozen importlib._bootstrap>", "_call_with_frames_removed")
+"""Under these names, of a file and of a function, the interpreter itself leaves the frame out of tracebacks
+of failing imports, and `warnings` does not count it for ``stacklevel``: it is a part of the import system."""
+
+
+def _hidden(function: Any) -> Any:
+    function.__code__ = function.__code__.replace(co_filename=HIDDEN[0], co_name=HIDDEN[1])
+    return function
+
+
+_hook: Callable[..., Any] = _hidden(_numpy_in_place)
 
 
 class _InChild:
@@ -142,7 +149,7 @@ class _ExtendingFinder:
 
 
 def _extend_spawn(spawn: Any) -> None:
-    """`multiprocessing.spawn` sends `_InChild`."""
+    """Have multiprocessing send `_InChild`."""
     send = spawn.get_preparation_data
     spawn.get_preparation_data = lambda process: {**send(process), "lazyarr": _InChild()}
 
@@ -163,6 +170,29 @@ def _extend_outcomes(outcomes: Any) -> None:
     outcomes.importorskip = importorskip
 
 
+_STRICT = {
+    "numpy.testing._private.utils": ("assert_equal", "assert_almost_equal"),
+    "scipy.sparse.linalg._dsolve": ("SuperLU.solve",),                  # of `splu`, `spilu`, `factorized`
+    "scipy.sparse.linalg._interface": ("aslinearoperator",),            # of `cg`, `eigsh`, `svds`, ...
+    "scipy.sparse._base": ("_spbase._maximum_minimum",),                # `maximum`, `minimum` with dense ones
+    "pandas.core.common": ("apply_if_callable",),                       # what keys of all kinds go through
+    "pandas.core.algorithms": ("unique", "factorize"),
+    "pandas.core.groupby.grouper": ("get_grouper",),
+    "pandas.core.indexes.base": ("Index.__new__",),                     # which copies what is NumPy's
+    "pandas.core.series": ("Series.__init__",),
+    "pandas.core.frame": ("DataFrame.set_index", "DataFrame._align_for_op"),
+}
+"""module -> what takes none but NumPy's arrays there, or others for something else (`strict_methods`)."""
+
+
+def _extend_strict(module: ModuleType) -> None:
+    from lazyarr.strict_methods import extend
+
+    extend(module, _STRICT[module.__name__])
+
+
 EXTENDED: dict[str, Callable[[Any], None]] = {
     "multiprocessing.spawn": _extend_spawn, "_pytest.outcomes": _extend_outcomes,
+    **dict.fromkeys(_STRICT, _extend_strict),
 }  # fmt: skip
+"""Modules that somebody else loads, and what they get then."""

@@ -209,5 +209,5 @@ def test_the_runner_loads_little(tmp_path):
     found = set(json.loads(output(source, LAZYARR_JIT="auto"))) - modules("lazyarr")
     assert "sysconfig" not in found and "runpy" in found
     assert {name for name in found if name.startswith("lazyarr")} == {
-        "lazyarr.printing", "lazyarr.runner", "lazyarr.runner_imports",
+        "lazyarr.own_classes", "lazyarr.printing", "lazyarr.runner", "lazyarr.runner_imports",
     }  # fmt: skip

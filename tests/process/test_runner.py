@@ -38,7 +38,48 @@ def write(folder: Path, files: dict[str, str]) -> None:
 
 SEEN = "import sys; print(sys.argv, __name__, sys.path[0], sorted(globals()))"
 
+ARRAY_LIKES = """
+import importlib
+import warnings
+import numpy as np
+
+class Column:
+    def __init__(self, values):
+        self.values = np.array(values)
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values
+
+    def own(self):
+        return self.__array__() is self.values
+
+class More(Column):
+    def __array__(self, *args, **kwargs):
+        return super().__array__(*args, **kwargs)
+
+class Meta(type):
+    def __new__(meta, *args):
+        warnings.warn("of the class statement's line", stacklevel=2)
+        return super().__new__(meta, *args)
+
+class Failing(metaclass=Meta):
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("its own")
+
+numpys = importlib.import_module("numpy")
+for c in (Column, More):
+    d = c([1.0, 2.0, 3.0])
+    print(d.own(), np.asarray(d) is d.values, numpys.sum(d), numpys.asarray(d))
+    print(np.float64(2) * d, np.float32(2) - d, np.int64(3) ** d, np.float64(2) < d, np.sqrt(2.0) * c(3.0))
+    print(np.matrix(d), np.add(d, d), np.array([d, d]), np.poly1d(d)(2.0))
+    np.asarray(d)[0] = 7
+    print(d.values, numpys.asarray(d))
+print(np.float64(1) * Failing())
+"""
+"""NumPy's C code and libraries get NumPy's arrays of what returns lazy ones."""
+
 SAME: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "array_likes": ({"prog.py": ARRAY_LIKES}, ("prog.py",)),
     "argv": (
         {"prog.py": f"{SEEN}; print(__file__)"},
         ("prog.py", "-m", "--stats", "a b"),

@@ -193,6 +193,23 @@ def test_the_lazy_array_comes_first(n):
         np.ones(n) / First()
 
 
+def test_numpys_module_is_among_those_of_the_classes(n):
+    """As SymPy's numbers: what has `__float__` is one to them, if no class of it is of NumPy's module."""
+
+    class Symbol:
+        def __mul__(self, other):
+            if any(cls.__module__ == "numpy" for cls in type(other).__mro__):
+                return NotImplemented
+            return float(other)
+
+        def __rmul__(self, other):
+            return other
+
+    for x in (np.ones(n), np.arange(3), np.array([2.5])):
+        assert (Symbol() * x == x).all()
+    assert np.ndarray.__module__ == "lazyarr" and not hasattr(np.ones(n), "__dict__")
+
+
 class Column:
     def __init__(self, values):
         self.values = values
@@ -211,6 +228,26 @@ def test_array_likes_anywhere(n):
     assert (x == expected).all() and (x + column == 2 * expected).all()
     assert np.arange(10)[Column(np.array([1, 2]))].tolist() == [1, 2]
     assert np.asarray(column) is column.values
+
+
+def test_array_likes_that_are_numbers():
+    """NumPy's generators ask the object itself, not its array, for a parameter without axes."""
+
+    class Parameter(Column):
+        def __float__(self):
+            return float(self.values)
+
+        def __int__(self):
+            return int(self.values)
+
+    a, b = Parameter(np.array(0.25)), Parameter(np.array(3))
+    expected = numpy.random.default_rng(1)
+    got = np.random.default_rng(1)
+    assert (got.beta(a, b, 4) == expected.beta(0.25, 3, 4)).all() and got.normal(b) == expected.normal(3)
+    assert (got.binomial(b, a, 4) == expected.binomial(3, 0.25, 4)).all()
+    assert np.random.RandomState(1).gamma(a, b) == numpy.random.RandomState(1).gamma(0.25, 3.0)
+    with pytest.raises(TypeError, match=r"'Column'"):
+        np.arange(Column(np.array(3)))
 
 
 def test_array_likes_among_objects():

@@ -1,0 +1,111 @@
+"""Programs that use other libraries print under ``python -m lazyarr`` what they print with NumPy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from programs import MISSING
+
+ROOT = Path(__file__).parents[2]
+
+SOLVE = """
+import sys
+{before}
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg
+from scipy.sparse.linalg import factorized, spilu, splu
+
+a = sparse.csc_matrix([[4.0, 1, 0], [1, 3.0, 1], [0, 1, 2.0]])
+lu, b = splu(a), np.array([1.0, 2, 3]) * 1
+assert sys.argv[1] in str(type(b))
+print(lu.solve(b), lu.solve(rhs=np.ones((3, 2))), lu.solve(b, "T"), factorized(a)(b), spilu(a).solve(b))
+y = np.diag(np.arange(6) + 1.0)
+print(linalg.cg(y, np.ones(6))[0].round(6), linalg.eigsh(y, 2)[0].round(6), linalg.aslinearoperator(y).shape)
+print(a.maximum(y[:3, :3]), a.minimum(y[:3, :3]))
+x = np.zeros((3, 2))
+x[:, 1] = lu.solve(x[:, 0] + 1.5)
+print(x, lu.shape, type(lu).solve.__name__, type(lu).solve.__doc__)
+for wrong in ([1.0, 2, 3], np.ones(4)):
+    try:
+        lu.solve(wrong)
+    except (TypeError, ValueError) as error:
+        print(error)
+"""
+
+KEYS = """
+import importlib
+import sys
+import warnings
+{before}
+import numpy as np
+import pandas as pd
+
+def show(call):
+    try:
+        print(call())
+    except Exception as error:
+        print(type(error).__name__, error)
+
+def written(at, value, of=lambda frame: frame):
+    frame = pd.DataFrame({{"u": [1.0, 2, 3, 4], "v": [5.0, 6, 7, 8]}})
+    of(frame)[at] = value
+    return frame
+
+s = pd.Series([1.0, 2, 3, 4], index=list("abcd"))
+d = written("w", np.arange(4))
+m, x, y = np.array([True, False, True, False]), np.array([1, 2, 1, 2]) * 1, np.ones((4, 3))
+assert sys.argv[1] in str(type(m))
+for call in (
+    lambda: s[m], lambda: s[~m], lambda: d[m], lambda: s.loc[m], lambda: d.loc[m, "u"], lambda: d.iloc[m],
+    lambda: s.iloc[m], lambda: d.iloc[m, np.array([0])], lambda: d.loc[x], lambda: s.iloc[x],
+    lambda: d.loc[[1, 2]],
+    lambda: written(m, 9), lambda: written(m, np.array([[3.0, 4], [5, 6]]), lambda frame: frame.loc),
+    lambda: written((m, "u"), np.array([7.0, 8]), lambda frame: frame.loc),
+    lambda: written(m, 0, lambda frame: frame.iloc), lambda: written(y[:, :2] > 0, 1), lambda: s[m[:3]],
+    lambda: s.groupby(x).sum(), lambda: d.groupby([x, m]).sum(), lambda: d.groupby(x[:2]).sum(),
+    lambda: d.set_index(x), lambda: d.set_index([x, "u"]), lambda: pd.unique(x), lambda: pd.factorize(x),
+    lambda: d + y, lambda: y - d, lambda: d > y, lambda: d * y[:2], lambda: pd.unique([1, 1]),
+):
+    show(call)
+z = np.arange(4) * 1.0
+made = [f(z) for f in (pd.Series, pd.Index, pd.DataFrame)]
+made += [pd.Series(z, copy=False), pd.DataFrame({{"z": z}})]
+z[0] = 9
+print(*made)
+importlib.import_module("numpy").testing.assert_equal([z, 1], [[9, 1, 2, 3], 1])
+with warnings.catch_warnings(record=True) as found:
+    warnings.simplefilter("always")
+    d.groupby(x).apply(lambda group: group.sum())
+    d.set_index(x) / y
+print([(w.filename, w.lineno, str(w.message)) for w in found])
+"""
+
+PROGRAMS = [
+    ("scipy", SOLVE, ""), ("scipy", SOLVE, "import scipy.sparse.linalg"),
+    ("pandas", KEYS, ""), ("pandas", KEYS, "import pandas"),
+]  # fmt: skip
+
+
+def printed(program: str, *argv: str, **environment: str) -> str:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", **environment}
+    done = subprocess.run(
+        [sys.executable, *argv], cwd=os.path.dirname(program), env=env, capture_output=True, text=True,
+        timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("jit", ["auto", "always"])
+@pytest.mark.parametrize(("library", "text", "before"), PROGRAMS, ids=[f"{a}, {c}" for a, _, c in PROGRAMS])
+def test_what_asks_for_numpys_arrays_gets_them(tmp_path, library, text, before, jit):
+    pytest.importorskip(library, reason=MISSING)
+    program = tmp_path / "program.py"
+    program.write_text(text.format(before=before))
+    want = printed(str(program), "program.py", "numpy.ndarray")
+    assert printed(str(program), "-m", "lazyarr", "program.py", "lazyarr.ndarray", LAZYARR_JIT=jit) == want
