@@ -176,12 +176,19 @@ _STRICT = {
     "scipy.sparse.linalg._interface": ("aslinearoperator",),            # of `cg`, `eigsh`, `svds`, ...
     "scipy.sparse._base": ("_spbase._maximum_minimum",),                # `maximum`, `minimum` with dense ones
     "pandas.core.common": ("apply_if_callable",),                       # what keys of all kinds go through
+    "pandas.core.dtypes.common": ("is_array_like_deprecate_non_pandas",),
     "pandas.core.algorithms": ("unique", "factorize"),
+    "pandas.core.arrays.datetimelike": (                                # operators of dates, `searchsorted`
+        "DatetimeLikeArrayMixin.__add__", "DatetimeLikeArrayMixin.__radd__", "DatetimeLikeArrayMixin.__sub__",
+        "DatetimeLikeArrayMixin.__rsub__", "DatetimeLikeArrayMixin._cmp_method",
+        "DatetimeLikeArrayMixin._validate_listlike",
+    ),
+    "pandas.core.arrays.timedeltas": ("TimedeltaArray.__mul__",),
     "pandas.core.groupby.grouper": ("get_grouper",),
     "pandas.core.indexes.base": ("Index.__new__",),                     # which copies what is NumPy's
     "pandas.core.series": ("Series.__init__",),
     "pandas.core.frame": ("DataFrame.set_index", "DataFrame._align_for_op"),
-}
+}  # fmt: skip
 """module -> what takes none but NumPy's arrays there, or others for something else (`strict_methods`)."""
 
 

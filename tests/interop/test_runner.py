@@ -85,9 +85,29 @@ with warnings.catch_warnings(record=True) as found:
 print([(w.filename, w.lineno, str(w.message)) for w in found])
 """
 
+DATES = """
+import sys
+{before}
+import numpy as np
+import pandas as pd
+
+i = pd.date_range("2020", periods=3)
+dates = np.array(["2020-01-01", "2020-01-03", "2020-01-05"], dtype="M8[ns]")
+spans = np.array([1, 2, 3], dtype="m8[D]")
+assert sys.argv[1] in str(type(dates))
+for x in (i, pd.Series(i)):
+    print(x + spans, spans + x, x - dates, dates - x, x - spans, x > dates, dates == x, dates < x)
+    print(x.searchsorted(dates), x.isin(dates), x[np.array([True, False, True])])
+t = i - i[0]
+k = np.array([1, 2, 4])
+print(t * np.arange(3), np.arange(3) * t, t / k, t // k, t / spans, t % spans)
+print(i[spans > np.timedelta64(1, "D")], i.union(dates), pd.period_range("2020", periods=3, freq="M") + k)
+print(pd.to_datetime(dates), pd.Timestamp("2020") + spans, pd.Series(np.zeros(0, int)).dtype)
+"""
+
 PROGRAMS = [
     ("scipy", SOLVE, ""), ("scipy", SOLVE, "import scipy.sparse.linalg"),
-    ("pandas", KEYS, ""), ("pandas", KEYS, "import pandas"),
+    ("pandas", KEYS, ""), ("pandas", KEYS, "import pandas"), ("pandas", DATES, ""),
 ]  # fmt: skip
 
 
