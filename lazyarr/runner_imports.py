@@ -198,8 +198,18 @@ def _extend_strict(module: ModuleType) -> None:
     extend(module, _STRICT[module.__name__])
 
 
+_FORTRAN = "scipy.linalg._fblas", "scipy.linalg._flapack", "scipy.interpolate._dfitpack"
+"""Modules that f2py has made, which write over what is no real ndarray."""
+
+
+def _extend_calls(module: ModuleType) -> None:
+    from lazyarr.strict_methods import extend_calls
+
+    extend_calls(module)
+
+
 EXTENDED: dict[str, Callable[[Any], None]] = {
     "multiprocessing.spawn": _extend_spawn, "_pytest.outcomes": _extend_outcomes,
-    **dict.fromkeys(_STRICT, _extend_strict),
+    **dict.fromkeys(_STRICT, _extend_strict), **dict.fromkeys(_FORTRAN, _extend_calls),
 }  # fmt: skip
 """Modules that somebody else loads, and what they get then."""

@@ -16,7 +16,7 @@ import functools
 import gc
 import sys
 from collections.abc import Callable, Sequence
-from types import FunctionType, MethodDescriptorType, ModuleType
+from types import FunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any, cast
 
 
@@ -40,6 +40,28 @@ def extend(module: ModuleType, names: Sequence[str]) -> None:
             (namespace,) = gc.get_referents(vars(holder))
             namespace[last] = _given_memory(original)
             ctypes.pythonapi.PyType_Modified(ctypes.py_object(holder))
+
+
+CALL_AT = 128
+"""Where a type's `tp_call` lies, in bytes, in CPython on 64 bits."""
+
+
+def extend_calls(module: ModuleType) -> None:
+    """Have what f2py has made of Fortran's routines take lazy arrays: it writes over an argument that it was
+    to copy, if that is no real ndarray, in the belief that what `__array__` returned is nobody else's."""
+    found = [type(x) for x in vars(module).values() if type(x).__name__ == "fortran"]
+    original = vars(found[0]).get("__call__") if found else None
+    if type(original) is not WrapperDescriptorType or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return
+    theirs, pythons = (ctypes.c_void_p.from_address(id(c) + CALL_AT) for c in (found[0], _Callable))
+    (namespace,) = gc.get_referents(vars(found[0]))
+    namespace["__call__"] = _given_memory(original)
+    theirs.value = pythons.value        # what asks a type's namespace
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(found[0]))
+
+
+class _Callable:
+    def __call__(self) -> None: ...
 
 
 _TAKEN: set[type] = set()

@@ -37,6 +37,28 @@ for wrong in ([1.0, 2, 3], np.ones(4)):
         print(error)
 """
 
+ROUTINES = """
+import sys
+{before}
+import numpy as np
+from scipy.linalg import blas, get_lapack_funcs, lapack
+
+a, f = np.diag(np.arange(1.0, 6)) + 0.1, np.asfortranarray(np.eye(3) * 2.0)
+b, c = np.ones(5) * 1, np.ones(3) * 1
+assert sys.argv[1] in str(type(b))
+(gesv,) = get_lapack_funcs(("gesv",), (a, b))
+for solved in (lapack.dgesv(a, b), gesv(a, b), lapack.dgesv(f, c), lapack.dgesv(a=f, b=c)):
+    print(solved[2], a[0], b, f[0], c)
+print(blas.dscal(2.0, b), b, blas.ddot(x=b, y=b), gesv.typecode, type(gesv), gesv.__doc__[:30])
+lapack.dgesv(f, c, overwrite_a=1, overwrite_b=1)
+print(f, c)
+for wrong in ((a,), (np.ones((2, 3)), b), ("a", b), (a, b, 1, 1, 1)):
+    try:
+        gesv(*wrong)
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
 KEYS = """
 import importlib
 import sys
@@ -107,6 +129,7 @@ print(pd.to_datetime(dates), pd.Timestamp("2020") + spans, pd.Series(np.zeros(0,
 
 PROGRAMS = [
     ("scipy", SOLVE, ""), ("scipy", SOLVE, "import scipy.sparse.linalg"),
+    ("scipy", ROUTINES, ""), ("scipy", ROUTINES, "import scipy.linalg"),
     ("pandas", KEYS, ""), ("pandas", KEYS, "import pandas"), ("pandas", DATES, ""),
 ]  # fmt: skip
 
