@@ -295,10 +295,14 @@ def export(x: ndarray) -> numpy.ndarray:
 
 
 def given_memory(x: Any) -> Any:
-    """What a library's function gets for an argument: arrays, also those in a list, as real ndarrays."""
-    if x.__class__ is list and ndarray in map(type, x):
-        return [export(y) if y.__class__ is ndarray else y for y in x]
-    return export(x) if x.__class__ is ndarray else x
+    """What a library's function gets for an argument: arrays, also those in a list or a dict (or a list of
+    dicts), as real ndarrays."""
+    c = x.__class__
+    if c is list and not {ndarray, dict}.isdisjoint(map(type, x)):
+        return [y if y.__class__ is list else given_memory(y) for y in x]
+    if c is dict and ndarray in map(type, x.values()):
+        return {key: export(y) if y.__class__ is ndarray else y for key, y in x.items()}
+    return export(x) if c is ndarray else x
 
 
 def now(x: ndarray) -> numpy.ndarray:

@@ -175,6 +175,8 @@ _STRICT = {
     "scipy.sparse.linalg._dsolve": ("SuperLU.solve",),                  # of `splu`, `spilu`, `factorized`
     "scipy.sparse.linalg._interface": ("aslinearoperator",),            # of `cg`, `eigsh`, `svds`, ...
     "scipy.sparse._base": ("_spbase._maximum_minimum",),                # `maximum`, `minimum` with dense ones
+    "sklearn.utils._param_validation": ("validate_parameter_constraints",),
+    "sklearn.model_selection._search": ("ParameterGrid.__init__", "ParameterSampler.__init__"),
     "pandas.core.common": ("apply_if_callable",),                       # what keys of all kinds go through
     "pandas.core.dtypes.common": ("is_array_like_deprecate_non_pandas",),
     "pandas.core.algorithms": ("unique", "factorize"),

@@ -71,7 +71,7 @@ _TAKEN: set[type] = set()
 def _are_there_arrays() -> bool:
     arrays: Any = sys.modules.get("lazyarr.arrays")
     if hasattr(arrays, "given_memory"):
-        _TAKEN.update((list, arrays.ndarray))
+        _TAKEN.update((list, dict, arrays.ndarray))
     return bool(_TAKEN)
 
 

@@ -59,6 +59,24 @@ for wrong in ((a,), (np.ones((2, 3)), b), ("a", b), (a, b, 1, 1, 1)):
         print(type(error).__name__, error)
 """
 
+GRIDS = """
+import sys
+{before}
+import numpy as np
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
+from sklearn.utils.class_weight import compute_class_weight
+
+rng = np.random.default_rng(0)
+x, some = rng.standard_normal((40, 3)), np.logspace(-1, 1, 3) * 1
+y, label = x @ np.arange(3.0), (x[:, 0] > 0).astype(int)
+assert sys.argv[1] in str(type(some))
+for grid in ({{"alpha": some}}, [{{"alpha": some}}, {{"tol": [1e-3]}}]):
+    print(list(ParameterGrid(grid)), GridSearchCV(Ridge(), grid, cv=2).fit(x, y).best_params_)
+print(RandomizedSearchCV(Ridge(), {{"alpha": some}}, n_iter=2, random_state=0, cv=2).fit(x, y).best_params_)
+print(compute_class_weight("balanced", classes=np.unique(label), y=label))
+"""
+
 KEYS = """
 import importlib
 import sys
@@ -129,7 +147,7 @@ print(pd.to_datetime(dates), pd.Timestamp("2020") + spans, pd.Series(np.zeros(0,
 
 PROGRAMS = [
     ("scipy", SOLVE, ""), ("scipy", SOLVE, "import scipy.sparse.linalg"),
-    ("scipy", ROUTINES, ""), ("scipy", ROUTINES, "import scipy.linalg"),
+    ("sklearn", GRIDS, ""), ("scipy", ROUTINES, ""), ("scipy", ROUTINES, "import scipy.linalg"),
     ("pandas", KEYS, ""), ("pandas", KEYS, "import pandas"), ("pandas", DATES, ""),
 ]  # fmt: skip
 
