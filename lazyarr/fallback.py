@@ -71,6 +71,8 @@ KEEPS = frozenset((numpy.ndarray.fill,))
 """What keeps an argument as it is in an array of objects; others take it apart if it is an array."""
 
 NUMPYS = numpy.ndarray.__array_ufunc__
+"""What classes have whose objects do not answer for ufuncs themselves."""
+
 NUMPYS_AXES = 64
 """Arrays have no more, so NumPy looks no deeper into nested sequences, one of which may contain itself."""
 

@@ -147,13 +147,13 @@ class Function:
     __wrapped__: Any
     __name__: str
     original: Any
-    """NumPy's."""
+    """NumPy's, if it stands for one."""
     record: bytes
     """For those whose calls may run no Python (`slots`)."""
 
     def __init__(self, call: Any, original: Any = None) -> None:
         functools.update_wrapper(self, call)
-        self.original = original
+        self.original = call if original is None else original
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)
