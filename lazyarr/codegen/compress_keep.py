@@ -20,7 +20,8 @@ What it is given: `keep_words`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 
 from lazyarr import mxcsr
 from lazyarr.codegen.compress_ranks import data_of, head_of, sum_up
@@ -31,13 +32,17 @@ from lazyarr.codegen.keep_words import (
     BUFFER,
     BUFFER_AT,
     BUFFER_BYTES,
+    CARRY,
     CHUNK,
     CLOSE,
+    CONTEXT,
     COUNTS,
     EACH,
     ENDED_WORD,
+    FOLD,
     GRAIN,
     LEAF,
+    LENGTH,
     MEMORY,
     MEMORY_BYTES,
     MINE,
@@ -46,6 +51,7 @@ from lazyarr.codegen.keep_words import (
     PACK_COUNT,
     PACK_WORDS,
     PENDING,
+    RAISES,
     RANK,
     RANKS_WORD,
     ROOM,
@@ -56,12 +62,14 @@ from lazyarr.codegen.keep_words import (
     SYMBOLS,
     TAIL,
     TAILS,
+    THREAD,
     THREADS,
     TOLD,
     VOID,
 )
 from lazyarr.codegen.own_words import copy_words, report
 from lazyarr.codegen.ranks_words import COUNTED, ELEMENTS, LEAFS, NUMBER, ROOMY, SUMS
+from lazyarr.codegen.reduce_context import LIMIT
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.codegen.reduce_plan import SLOT
@@ -99,8 +107,7 @@ def _keep(b: Function, sums: Mapping[str, Function]) -> None:
     t = Thread(b, sums, "%tid")
     before = t.settle()
     begin = t.buffer(b.word(t.mine, BUFFER))
-    low, high = t.blocks_of("%chunk")
-    t.tell("%chunk", begin, t.pack(begin, low, high, before))
+    t.tell("%chunk", begin, t.pack(begin, *t.blocks_of("%chunk"), before))
     b.put(t.mine, 8 * PENDING, "i64", b.add("%chunk", "1"))
     b.put(t.mine, 8 * BUFFER, "i64", b.op(f"xor i64 {b.word(t.mine, BUFFER)}, 1"))
     report(b, t.own, b.at("%words", 8 * TOLD))
@@ -114,7 +121,7 @@ def _close(b: Function, sums: Mapping[str, Function]) -> None:
         t = Thread(b, sums, tid)
         left = t.settle()
         with b.when(b.op(f"icmp sgt i64 {left.octets}, 0")):
-            t.add_up(left, "0", left.octets, left.here)
+            t.add_up(left, "0", left.octets, left.here, apart=True)
     head = head_of(b, b.word(close, SUMS, "ptr"), b.word(close, NUMBER))
     leaf, room = b.word("%words", LEAF), b.word("%words", ROOM)
     void = b.op(f"icmp ne i64 {b.word('%words', VOID)}, 0")
@@ -136,6 +143,12 @@ class Octets:
     """Address of the first one."""
     short: str
     """Where the first sum goes."""
+
+
+@dataclass(slots=True)
+class Seen:
+    raised: str = "false"
+    """Was something raised (i1)?"""
 
 
 class Thread:
@@ -200,45 +213,101 @@ class Thread:
         b.do(f"store atomic i64 1, ptr {b.at('%words', 8 * VOID)} monotonic, align 8")
 
     def pack(self, begin: str, low: str, high: str, before: Octets) -> str:
-        """Pack and count blocks, and make sums between them; where what was packed ends."""
-        b = self.b
+        """Pack and count blocks, and make sums between them; where what was packed ends.
+
+        What sums raise is looked at once, where blocks have nothing to tell.  If something was raised, by
+        whichever, all is done once more, and as long as the thread runs, with a look after each."""
+        b, end = self.b, self.b.alloca("ptr", 8)
         self.begin_packing()
+        once = b.op(f"icmp ne i64 {b.word('%words', FOLD)}, 0")
+        once = b.op(f"and i1 {once}, {b.op(f'icmp eq i64 {b.word(self.mine, RAISES)}, 0')}")
+        b.put(end, 0, "ptr", "null")
+        with b.when(once):
+            with self.watching() as seen:
+                made = self.turns(begin, low, high, before, apart=False)
+            raised = b.op(f"and i1 {seen.raised}, {b.op(f'icmp sgt i64 {before.octets}, 0')}")
+            b.put(self.mine, 8 * RAISES, "i64", b.op(f"zext i1 {raised} to i64"))
+            b.put(end, 0, "ptr", b.op(f"select i1 {raised}, ptr null, ptr {made}"))
+        with b.when(b.op(f"icmp eq ptr {b.word(end, 0, 'ptr')}, null")):
+            b.put(end, 0, "ptr", self.turns(begin, low, high, before, apart=True))
+        return b.word(end, 0, "ptr")
+
+    @contextmanager
+    def watching(self) -> Iterator[Seen]:
+        """What is raised meanwhile, and forgotten then."""
+        b, seen, flags = self.b, Seen(), self.b.at(self.scratch, 24)
+        if not b.target.x86:
+            yield seen                          # (there are no sums)
+            return
+        for text in mxcsr.DECLARATIONS:
+            b.declare(text)
+        b.do(f"call void @{mxcsr.READ}(ptr {flags})")
+        saved = b.op(f"load i32, ptr {flags}, align 4")
+        b.put(flags, 0, "i32", b.op(f"and i32 {saved}, {~mxcsr.STATUS}"))
+        b.do(f"call void @{mxcsr.WRITE}(ptr {flags})")
+        yield seen
+        b.do(f"call void @{mxcsr.READ}(ptr {flags})")
+        raised = b.op(f"and i32 {b.op(f'load i32, ptr {flags}, align 4')}, {mxcsr.TOLD}")
+        seen.raised = b.op(f"icmp ne i32 {raised}, 0")
+        b.put(flags, 0, "i32", saved)
+        b.do(f"call void @{mxcsr.WRITE}(ptr {flags})")
+
+    def turns(self, begin: str, low: str, high: str, before: Octets, apart: bool) -> str:
+        """Blocks and sums in turns; `apart`: what each raises is told from what others do."""
+        b = self.b
         groups = b.op(f"udiv i64 {b.add(b.op(f'sub i64 {high}, {low}'), str(BETWEEN - 1))}, {BETWEEN}")
         share = b.op(f"udiv i64 {b.add(before.octets, b.add(groups, '-1'))}, {groups}")
         share = b.op(f"and i64 {b.add(share, str(OCTET - 1))}, {-OCTET}")
         with b.loop(low, high, str(BETWEEN), [("ptr", begin), ("i64", "0")]) as (first, carried):
             at, done = carried.now
-            at = self.blocks(at, first, b.smaller(b.add(first, str(BETWEEN)), high))
+            at = self.blocks(at, first, b.smaller(b.add(first, str(BETWEEN)), high), shell=apart)
             now = b.smaller(share, b.op(f"sub i64 {before.octets}, {done}"))
             with b.when(b.op(f"icmp sgt i64 {now}, 0")):
-                self.add_up(before, done, now, self.ahead(b.add(first, str(BETWEEN))))
+                self.add_up(before, done, now, self.ahead(b.add(first, str(BETWEEN))), apart)
             carried.next = [at, b.add(done, now)]
         return carried.after[0]
 
     def begin_packing(self) -> None:
-        """The thread's copy of the packing kernel's words."""
+        """The thread's copy of the packing kernel's words, and of its context."""
         b, own, scratch = self.b, self.own, self.scratch
         copy_words(b, b.word("%words", PACK_WORDS, "ptr"), own, b.word("%words", PACK_COUNT))
+        b.put(b.at(own, b.word("%words", THREAD)), 0, "i64", self.tid)
         b.put(scratch, 0, "i64", "0")
         b.put(scratch, 8, "i64", b.word("%words", EACH))
         ended = b.op(f"ptrtoint ptr {b.at(scratch, 16)} to i64")
         b.put(b.at(own, b.word("%words", ENDED_WORD)), 0, "i64", ended)
 
-    def blocks(self, at: str, low: str, high: str) -> str:
-        """Pack and count some blocks; where what was packed ends."""
-        b, own = self.b, self.own
-        ranks, out = b.at(own, b.word("%words", RANKS_WORD)), b.at(own, b.word("%words", OUT_WORD))
-        kernel, counted = b.word("%words", PACK, "ptr"), b.word("%words", CLOSE + COUNTED, "ptr")
+    def blocks(self, at: str, low: str, high: str, shell: bool = True) -> str:
+        """Pack and count some blocks; where what was packed ends.  `shell`: by the kernel, which sees to what
+        its function raises and to all loops; else by that function."""
+        b, counted = self.b, self.b.word("%words", CLOSE + COUNTED, "ptr")
         with b.loop(low, high, "1", [("ptr", at)]) as (block, carried):
             (at,) = carried.now
-            b.put(out, 0, "ptr", at)
-            b.put(ranks, 0, "ptr", b.at(self.scratch, b.mul(block, "-8")))
-            b.do(f"call void {kernel}(ptr {own}, i64 {block}, i64 {self.tid})")
-            end = b.word(self.scratch, 2, "ptr")
+            end = self.by_kernel(at, block) if shell else self.by_function(at, block)
             count = b.op(f"lshr i64 {self.between(at, end)}, {self.shift}")
             b.put(b.at(counted, b.mul(block, str(SLOT))), 0, "i64", count)
             carried.next = [end]
         return carried.after[0]
+
+    def by_kernel(self, at: str, block: str) -> str:
+        b, own = self.b, self.own
+        ranks, out = b.at(own, b.word("%words", RANKS_WORD)), b.at(own, b.word("%words", OUT_WORD))
+        b.put(out, 0, "ptr", at)
+        b.put(ranks, 0, "ptr", b.at(self.scratch, b.mul(block, "-8")))
+        b.do(f"call void {b.word('%words', PACK, 'ptr')}(ptr {own}, i64 {block}, i64 {self.tid})")
+        return b.word(self.scratch, 2, "ptr")
+
+    def by_function(self, at: str, block: str) -> str:
+        b, own, each = self.b, self.own, self.b.word("%words", EACH)
+        context = b.at(own, b.word("%words", CONTEXT))
+        carry = b.at(context, b.word("%words", CARRY))
+        start = b.mul(block, each)
+        count = b.smaller(each, b.op(f"sub i64 {b.word('%words', LENGTH)}, {start}"))
+        b.put(carry, 0, "ptr", at)
+        b.put(carry, LIMIT, "ptr", b.at(at, self.size(b.op(f"shl i64 {each}, 1"))))
+        arguments = f"ptr {own}, ptr {context}, i64 {start}, i64 {count}, ptr {self.scratch}"
+        b.do(f"call void {b.word('%words', FOLD, 'ptr')}({arguments})")
+        return b.word(carry, 0, "ptr")
 
     def ahead(self, block: str) -> str:
         """Address of what is to be asked for while sums are made, before a block is packed."""
@@ -353,27 +422,19 @@ class Thread:
         to = self.size(b.op(f"sub i64 {b.mul(first, str(OCTET))}, {rank}"))
         return Octets(octets, b.at(begin, to), b.at(data, self.size(first)))
 
-    def add_up(self, found: Octets, done: str, octets: str, source: str) -> None:
-        """Make some of the sums, and ask for what lies from `source` on meanwhile."""
-        b, flags = self.b, self.b.at(self.scratch, 24)
+    def add_up(self, found: Octets, done: str, octets: str, source: str, apart: bool) -> None:
+        """Make some of the sums, and ask for what lies from `source` on meanwhile; `apart`: see what they
+        raise, after which nothing is kept."""
+        b = self.b
         here = b.at(found.here, self.size(b.mul(done, str(OCTET))))
         short = b.at(found.short, self.size(done))
         long = b.at(short, self.size(b.word("%words", ROOM)))
         if not self.sums:
             return                              # (there are none: `begins` says so)
-        for text in mxcsr.DECLARATIONS:
-            b.declare(text)
-        b.do(f"call void @{mxcsr.READ}(ptr {flags})")
-        saved = b.op(f"load i32, ptr {flags}, align 4")
-        b.put(flags, 0, "i32", b.op(f"and i32 {saved}, {~mxcsr.STATUS}"))
-        b.do(f"call void @{mxcsr.WRITE}(ptr {flags})")
-        for char, function in self.sums.items():
-            with b.when(b.op(f"icmp eq i64 {self.shift}, {SUMMED[char]}")):
-                arguments = f"ptr {here}, i64 {octets}, i64 {self.leaf}, ptr {short}, ptr {long}"
-                b.do(f"call void @{function.symbol}({arguments}, ptr {source})")
-        b.do(f"call void @{mxcsr.READ}(ptr {flags})")
-        raised = b.op(f"and i32 {b.op(f'load i32, ptr {flags}, align 4')}, {mxcsr.TOLD}")
-        with b.when(b.op(f"icmp ne i32 {raised}, 0")):
+        with self.watching() if apart else nullcontext(Seen()) as seen:
+            for char, function in self.sums.items():
+                with b.when(b.op(f"icmp eq i64 {self.shift}, {SUMMED[char]}")):
+                    arguments = f"ptr {here}, i64 {octets}, i64 {self.leaf}, ptr {short}, ptr {long}"
+                    b.do(f"call void @{function.symbol}({arguments}, ptr {source})")
+        with b.when(seen.raised):
             self.give_up()
-        b.put(flags, 0, "i32", saved)
-        b.do(f"call void @{mxcsr.WRITE}(ptr {flags})")

@@ -82,13 +82,13 @@ class Beside:
     def write(self) -> None:
         r, b = self.r, self.b
         rows = self.leaf.body.advance(self.leaf.body.rows(), "%start")
-        results = {f.how.out: b.word("%ctx", r.row(f.how.out) // 8, "ptr") for f in r.folds}
+        results = {f.how.out: b.word("%ctx", r.context.row(f.how.out) // 8, "ptr") for f in r.folds}
         self.apart = {k: r.stride(b, k, r.outer[-1]) for k in (*rows, *results)}
         self.even = b.op(f"and i64 %n, {-self.width}")
         self.runs = {f.number: b.alloca(f"[{OUTPUTS * PLAIN[f.acc].itemsize} x i8]") for f in r.folds}
-        fresh = b.op(f"icmp ne i64 {b.word('%ctx', r.fresh // 8)}, 0")
+        fresh = b.op(f"icmp ne i64 {b.word('%ctx', r.context.fresh // 8)}, 0")
         starts = {f.number: r.start(b, f) for f in r.folds}
-        with b.loop("0", b.word("%ctx", r.outputs // 8), str(OUTPUTS)) as (first, _):
+        with b.loop("0", b.word("%ctx", r.context.outputs // 8), str(OUTPUTS)) as (first, _):
             self.rows = self.moved(rows, first)
             self.whole_vectors()
             with b.when(b.op(f"icmp ne i64 {self.even}, %n")), b.loop("0", str(OUTPUTS)) as (u, _):

@@ -110,7 +110,7 @@ def _slots(r: Reduce, body: Staged, b: Function) -> Leaf:
     lanes = tuple(Load(v, body.slots[v]) for v in wanted(r))
     kernel = replace(body.kernel, body=(Once(()), Loop("all", 0, lanes)))
     leaf = Leaf(r, kernel, b)
-    leaf.body.use_scratch(b.op(f"sub i64 %start, {b.word('%ctx', r.block // 8)}"))
+    leaf.body.use_scratch(b.op(f"sub i64 %start, {b.word('%ctx', r.context.block // 8)}"))
     return leaf
 
 
@@ -130,7 +130,7 @@ class Block:
     def evaluate(self, rows: dict[int, str], start: str, count: str) -> dict[int, str]:
         """Leave the block's values in memory; its pointers."""
         r, body = self.r, self.body
-        self.b.put("%ctx", r.block, "i64", start)
+        self.b.put("%ctx", r.context.block, "i64", start)
         if len(r.space) > 1:
             self.pieces(rows, start, count)
             body.shift = "0"
@@ -151,7 +151,7 @@ class Block:
                 called_fold(r, body, fold, place, mask, count)
             elif fold.search:
                 search_block(r, b, fold, place, start, count, self.out)
-        b.put("%ctx", r.fresh, "i64", "0")
+        b.put("%ctx", r.context.fresh, "i64", "0")
 
     def place(self, value: int, rows: dict[int, str], start: str) -> str:
         """Where the values of the block that begins there lie."""

@@ -83,11 +83,11 @@ class Body(Emitter):
 
     def rows(self, ctx: str = "%ctx") -> dict[int, str]:
         """Operands' row pointers, from the context."""
-        return {k: self.f.word(ctx, self.r.row(k) // 8, "ptr") for k in self.r.rows}
+        return {k: self.f.word(ctx, self.r.context.row(k) // 8, "ptr") for k in self.r.rows}
 
     def use_scratch(self, shift: str) -> None:
         b, r = self.f, self.r
-        thread = b.word("%ctx", r.thread // 8)
+        thread = b.word("%ctx", r.context.thread // 8)
         scratch = b.word("%words", r.layout.SCRATCH, "ptr")
         self.scratch = b.at(scratch, b.mul(thread, str(self.kernel.scratch_bytes)))
         self.shift = shift
@@ -106,8 +106,8 @@ class Body(Emitter):
             b.stack.append(f"  %args = alloca [{most} x ptr], align 8")
             b.stack.append(f"  %steps = alloca [{most} x i64], align 8")
             b.stack.append("  %count = alloca i64, align 8")
-            b.stack.append(f"  %raised = getelementptr i8, ptr %ctx, i64 {r.raised}")
-            b.stack.append(f"  {emit_calls.COUNT} = getelementptr i8, ptr %ctx, i64 {r.calls}")
+            b.stack.append(f"  %raised = getelementptr i8, ptr %ctx, i64 {r.context.raised}")
+            b.stack.append(f"  {emit_calls.COUNT} = getelementptr i8, ptr %ctx, i64 {r.context.calls}")
             self.functions = [
                 (self.word(self.layout.loop(k), "ptr"), self.word(self.layout.loop(k) + 1, "ptr"))
                 for k in range(len(r.loops))

@@ -13,15 +13,13 @@ from __future__ import annotations
 from lazyarr.codegen.emitters_types import Value, lane
 from lazyarr.codegen.folds import Fold
 from lazyarr.codegen.mask_bits import bits_of, ones
+from lazyarr.codegen.reduce_context import LIMIT
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import extract, parts, store_scalar
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_plan import ENDED, GRAIN, SLACK, STEPS
 from lazyarr.codegen.reduce_shuffle import packed_pieces, shuffle_for
 from lazyarr.dtypes import PLAIN
-
-LIMIT = 8
-"""Offset, in the carry slot, of the address where the chunk's room ends."""
 
 
 def begin_packing(
@@ -32,8 +30,9 @@ def begin_packing(
     size, grain = str(PLAIN[fold.char].itemsize), r.extra(b, GRAIN)
     last = b.smaller(b.mul(b.add(b.op(f"udiv i64 {step}, {grain}"), "1"), grain), r.extra(b, STEPS))
     first, after, end = (b.word(b.at(table, b.mul(k, "8")), 0) for k in (step, b.add(step, "1"), last))
-    b.put(ctx, r.carry(fold), "ptr", b.at(out, b.mul(first, size)))
-    b.put(ctx, r.carry(fold) + LIMIT, "ptr", b.at(out, b.add(b.mul(end, size), r.extra(b, SLACK))))
+    carry = r.context.carry(fold.number)
+    b.put(ctx, carry, "ptr", b.at(out, b.mul(first, size)))
+    b.put(ctx, carry + LIMIT, "ptr", b.at(out, b.add(b.mul(end, size), r.extra(b, SLACK))))
     return b.op(f"icmp ne i64 {first}, {after}")
 
 
@@ -41,7 +40,7 @@ def tell_end(r: Reduce, b: Function, fold: Fold, ctx: str) -> None:
     """Leave the address behind what a step has packed, where somebody wants to know."""
     where = r.extra(b, ENDED)
     with b.when(b.op(f"icmp ne i64 {where}, 0")):
-        b.put(b.op(f"inttoptr i64 {where} to ptr"), 0, "i64", b.word(ctx, r.carry(fold) // 8))
+        b.put(b.op(f"inttoptr i64 {where} to ptr"), 0, "i64", b.word(ctx, r.context.carry(fold.number) // 8))
 
 
 def room(b: Function, fold: Fold, pointer: str, carry: int) -> str:

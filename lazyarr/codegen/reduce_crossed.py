@@ -295,7 +295,7 @@ class Block(Runs):
         r, b = self.r, self.b
         row, column = r.outer[-2:]
         self.at = self.body.rows()
-        self.results = {f.how.out: b.word("%ctx", r.row(f.how.out) // 8, "ptr") for f in r.folds}
+        self.results = {f.how.out: b.word("%ctx", r.context.row(f.how.out) // 8, "ptr") for f in r.folds}
         self.down, self.beside = (
             {k: r.stride(b, k, d) for k in (*self.at, *self.results)} for d in (row, column)
         )
@@ -303,9 +303,9 @@ class Block(Runs):
             self.body.inner_stride(k)       # here, where it dominates every loop
         self.once(self.at)
         self.starts = self.firsts()
-        thread = b.word("%ctx", r.thread // 8)
+        thread = b.word("%ctx", r.context.thread // 8)
         self.panel = b.at(b.word("%words", r.layout.SCRATCH, "ptr"), b.mul(thread, str(panel_bytes(r))))
-        self.columns, self.lines = b.word("%ctx", r.outputs // 8), b.word("%ctx", r.lines // 8)
+        self.columns, self.lines = (b.word("%ctx", at // 8) for at in (r.context.outputs, r.context.lines))
         self.tile_bytes = b.mul("%n", str(self.lanes * sum(self.sizes.values())))
         if r.pairwise:
             self.context = b.alloca(f"[{self.frame} x i8]")

@@ -82,9 +82,9 @@ class Leaf:
             if fold.counts:
                 value = in_own_type(b, fold, value)
             if fold.packs:
-                b.put("%ctx", self.r.carry(fold), "ptr", parts(value)[0])
+                b.put("%ctx", self.r.context.carry(fold.number), "ptr", parts(value)[0])
             elif fold.how.order == "sequential":
-                store_scalar(b, fold.acc, value, b.at("%ctx", self.r.carry(fold)))
+                store_scalar(b, fold.acc, value, b.at("%ctx", self.r.context.carry(fold.number)))
             else:
                 self.leave(fold, value)
 
@@ -126,7 +126,7 @@ class Leaf:
         b.put(stopped, 0, "i64", "0")
         whole = b.op(f"and i64 %n, {-step}")
         with b.loop("0", whole, str(step), [("ptr", parts(pointer)[0])]) as (index, carried):
-            most = room(b, fold, carried.now[0], self.r.carry(fold))
+            most = room(b, fold, carried.now[0], self.r.context.carry(fold.number))
             most = b.op(f"and i64 {b.smaller(most, b.op(f'sub i64 {whole}, {index}'))}, {-step}")
             end = b.add(index, most)
             made = self.rounds([carried.now[0]], wide, index, end, self.unroll, roomy=True)
@@ -140,10 +140,10 @@ class Leaf:
         if fold.counts:
             return "0"
         if fold.packs:
-            return b.word("%ctx", self.r.carry(fold) // 8, "ptr")
+            return b.word("%ctx", self.r.context.carry(fold.number) // 8, "ptr")
         if fold.how.order == "sequential":
             with b.lanes(0):
-                return load_scalar(b, fold.acc, b.at("%ctx", self.r.carry(fold)))
+                return load_scalar(b, fold.acc, b.at("%ctx", self.r.context.carry(fold.number)))
         return neutral_value(b, fold)
 
     def types(self, accs: list[Value]) -> list[tuple[str, str]]:
@@ -223,7 +223,7 @@ class Leaf:
         """Fold some vectors (or scalars) of values into an accumulator."""
         b = self.b
         if fold.packs:
-            return pack(b, fold, acc, batch, self.r.carry(fold), roomy)
+            return pack(b, fold, acc, batch, self.r.context.carry(fold.number), roomy)
         if fold.counts:
             return add_counts(b, parts(acc)[0], batch)
         if fold.how.order == "sequential":

@@ -1,9 +1,6 @@
 """What the parts of a reduction kernel share: operands, folds, and the context of one output.
 
 In:  a parfor with reductions, a target.   Out: `Reduce`, read by `reduce_inner`, `reduce_outer`, ...
-The context is memory of the chunk: a row pointer for each operand (its element at the first position of
-the group's index space), one carry slot for each fold (the accumulator of strict sequences), whether
-nothing has been folded yet, which thread it is, and what `Reduce` says further.
 """
 
 from __future__ import annotations
@@ -16,9 +13,10 @@ from lazyarr.codegen.emit_status import Status
 from lazyarr.codegen.emitters_types import Value, convert
 from lazyarr.codegen.folds import Fold, folds_of
 from lazyarr.codegen.natives import OWN
+from lazyarr.codegen.reduce_context import Context
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_fold import combine, deciding, load_scalar, neutral_value
-from lazyarr.codegen.reduce_plan import PASSES, SLOT, lasting
+from lazyarr.codegen.reduce_plan import PASSES, lasting
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import Parfor
 from lazyarr.ops import flags
@@ -53,6 +51,10 @@ class Reduce:
     @cached_property
     def folds(self) -> list[Fold]:
         return folds_of(self.parfor, self.target)
+
+    @cached_property
+    def context(self) -> Context:
+        return Context(len(self.parfor.operands), len(self.folds))
 
     @cached_property
     def layout(self) -> Layout:
@@ -101,52 +103,6 @@ class Reduce:
         """Reals in an element of the tree: complex numbers are summed as two."""
         complex_ = {PLAIN[f.char].kind == "c" for f in self.folds if f.how.order == "pairwise"}
         return 2 if complex_ == {True} else 1
-
-    # The context
-
-    def row(self, k: int) -> int:
-        return 8 * k
-
-    def carry(self, fold: Fold) -> int:
-        return 16 * (len(self.parfor.operands) // 2 + 1) + SLOT * fold.number
-
-    @property
-    def fresh(self) -> int:
-        return 16 * (len(self.parfor.operands) // 2 + 1) + SLOT * len(self.folds)
-
-    @property
-    def thread(self) -> int:
-        """Number of the thread, for its scratch memory."""
-        return self.fresh + 8
-
-    @property
-    def raised(self) -> int:
-        """Floating-point status that NumPy's loops may have cleared."""
-        return self.thread + 8
-
-    @property
-    def calls(self) -> int:
-        """How often NumPy's loops were called."""
-        return self.raised + 8
-
-    @property
-    def block(self) -> int:
-        """First element of the block that is being folded."""
-        return self.calls + 8
-
-    @property
-    def outputs(self) -> int:
-        """How many outputs are folded side by side."""
-        return self.block + 8
-
-    @property
-    def lines(self) -> int:
-        """In how many rows there are as many outputs; 0: in one, to be folded side by side."""
-        return self.outputs + 8
-
-    @property
-    def context_bytes(self) -> int:
-        return self.lines + 8
 
     # Code that several functions contain
 

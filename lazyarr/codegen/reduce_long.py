@@ -80,7 +80,7 @@ def _run(r: Reduce, name: str, size: int, within: Within) -> Function:
     here = within(b)
     rows = here.begin()
     place, step, part = b.alloca("i64", 8), b.alloca("i64", 8), b.alloca(f"[{SLOT} x i8]", 16)
-    acc, end = b.at("%ctx", r.carry(fold)), b.add("%start", "%n")
+    acc, end = b.at("%ctx", r.context.carry(fold.number)), b.add("%start", "%n")
     with b.loop("%start", end) as (at, state):
         left = b.op(f"sub i64 {end}, {at}")
         count = b.smaller(str(size), left)
@@ -105,7 +105,7 @@ def _run(r: Reduce, name: str, size: int, within: Within) -> Function:
             x, y = load_scalar(b, fold.char, acc), load_scalar(b, fold.char, part)
             store_scalar(b, fold.char, combine(b, fold, x, y), acc)
         state.step = b.word(step, 0)
-    b.put("%ctx", r.fresh, "i64", "0")
+    b.put("%ctx", r.context.fresh, "i64", "0")
     return b
 
 

@@ -31,7 +31,8 @@ def kernel_function(r: Reduce, name: str) -> Function:
     nest = Nest(r, b)
     nest.write()
     if status.active and r.loops:
-        raised, others = (b.op(f"load i32, ptr {p}, align 4") for p in ("%raised", b.at(nest.ctx, r.raised)))
+        places = "%raised", b.at(nest.ctx, r.context.raised)
+        raised, others = (b.op(f"load i32, ptr {p}, align 4") for p in places)
         b.do(f"store i32 {b.op(f'or i32 {raised}, {others}')}, ptr %raised, align 4")
     if r.loops:
         emit_calls.end(b)
@@ -58,11 +59,11 @@ class Nest:
     def __init__(self, r: Reduce, b: Function) -> None:
         self.r, self.b = r, b
         self.fold = b.word("%words", r.layout.extra(FOLD), "ptr")
-        self.ctx = b.alloca(f"[{r.context_bytes} x i8]", 16)
+        self.ctx = b.alloca(f"[{r.context.bytes} x i8]", 16)
         self.out = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
-        b.put(self.ctx, r.raised, "i32", "0")
+        b.put(self.ctx, r.context.raised, "i32", "0")
         if r.loops:
-            emit_calls.begin(b, b.at(self.ctx, r.calls))
+            emit_calls.begin(b, b.at(self.ctx, r.context.calls))
         self.starts = {f.number: r.start(b, f) for f in r.folds if not f.packs}
 
     def write(self) -> None:
@@ -73,7 +74,7 @@ class Nest:
         self.space = r.size(b, r.space)
         self.run = r.extra(b, RUN)
         chunk = decode(r, b, self.steps)
-        b.put(self.ctx, r.thread, "i64", "%tid")
+        b.put(self.ctx, r.context.thread, "i64", "%tid")
         results = dict.fromkeys(f.how.out for f in r.folds)
         with b.loop(chunk.first, chunk.last) as (number, _):
             step = self.locate(number)
@@ -152,20 +153,20 @@ class Nest:
         r, b = self.r, self.b
         self.prepare(step, at)
         for fold in r.folds:
-            b.put(self.ctx, r.row(fold.how.out), "ptr", at[fold.how.out])
-        b.put(self.ctx, r.fresh, "i64", b.op(f"zext i1 {step.first} to i64"))
-        b.put(self.ctx, r.outputs, "i64", count)
+            b.put(self.ctx, r.context.row(fold.how.out), "ptr", at[fold.how.out])
+        b.put(self.ctx, r.context.fresh, "i64", b.op(f"zext i1 {step.first} to i64"))
+        b.put(self.ctx, r.context.outputs, "i64", count)
         if r.lanes:
-            b.put(self.ctx, r.lines, "i64", lines)
+            b.put(self.ctx, r.context.lines, "i64", lines)
         self.call(step, b.op(f"sub i64 0, {step.count}"))
 
     def prepare(self, step: Step, at: dict[int, str]) -> None:
         """The context of an output."""
         r, b = self.r, self.b
         for k in r.rows:
-            b.put(self.ctx, r.row(k), "ptr", b.at(at[k], step.moved[k]) if step.moved else at[k])
+            b.put(self.ctx, r.context.row(k), "ptr", b.at(at[k], step.moved[k]) if step.moved else at[k])
         fresh = "1" if not r.sequential else b.op(f"zext i1 {step.first} to i64")
-        b.put(self.ctx, r.fresh, "i64", fresh)
+        b.put(self.ctx, r.context.fresh, "i64", fresh)
 
     def one(self, step: Step, output: str, at: dict[int, str]) -> None:
         """One step of one output."""
@@ -221,11 +222,11 @@ class Nest:
         if fold.wide:
             assert isinstance(acc, str)
             acc = convert(self.b, "fpext", "half", acc, "float")
-        store_scalar(self.b, fold.acc, acc, self.b.at(self.ctx, self.r.carry(fold)))
+        store_scalar(self.b, fold.acc, acc, self.b.at(self.ctx, self.r.context.carry(fold.number)))
 
     def take_in(self, fold: Fold, step: Step, at: dict[int, str]) -> None:
         b, out = self.b, at[fold.how.out]
-        carry = b.at(self.ctx, self.r.carry(fold))
+        carry = b.at(self.ctx, self.r.context.carry(fold.number))
         if fold.search:
             store_scalar(b, "l", load_scalar(b, "l", b.at(carry, POSITION)), out)
         elif fold.carried:
@@ -246,5 +247,5 @@ class Nest:
         to = b.op(f"inttoptr i64 {base} to ptr")
         for fold in r.folds:
             place = SLOT * fold.number
-            made = b.at(self.ctx, r.carry(fold)) if fold.search else b.at(self.out, place)
+            made = b.at(self.ctx, r.context.carry(fold.number)) if fold.search else b.at(self.out, place)
             move(b, made, b.at(to, place))

@@ -29,7 +29,7 @@ REGISTER = 16
 def stretches(r: Reduce, body: Body, fold: Fold, values: str, mask: str, count: str) -> None:
     """Fold all of a block."""
     b, size = body.f, str(PLAIN[fold.char].itemsize)
-    acc, place, step = b.at("%ctx", r.carry(fold)), b.alloca("i64", 8), b.alloca("i64", 8)
+    acc, place, step = b.at("%ctx", r.context.carry(fold.number)), b.alloca("i64", 8), b.alloca("i64", 8)
     with b.loop("0", count) as (at, state):
         word = _word(b, mask, at, count, place)
         called = word

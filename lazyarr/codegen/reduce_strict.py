@@ -28,7 +28,7 @@ def called_fold(
     """NumPy's reduction: its binary loop, with the accumulator as first operand and as result."""
     b = body.f
     size = PLAIN[fold.char].itemsize
-    acc = b.at("%ctx", r.carry(fold))
+    acc = b.at("%ctx", r.context.carry(fold.number))
     if fold.how.cut:
         assert mask is not None
         stretches(r, body, fold, values, mask, count)
@@ -37,7 +37,7 @@ def called_fold(
         count = _close_up(b, fold, values, mask, count)
     first, left = values, count
     if fold.how.start < 0:
-        fresh = b.word("%ctx", r.fresh // 8)
+        fresh = b.word("%ctx", r.context.fresh // 8)
         with b.when(b.op(f"icmp ne i64 {fresh}, 0")):
             store_scalar(b, fold.char, load_scalar(b, fold.char, values), acc)
         first = b.at(values, b.mul(fresh, str(size)))
@@ -61,11 +61,11 @@ def search_block(
     r: Reduce, b: Function, fold: Fold, values: str, start: str, count: str, out: str
 ) -> None:
     """If the block's best beats the best so far, look where in the block it first stands."""
-    carry = b.at("%ctx", r.carry(fold))
+    carry = b.at("%ctx", r.context.carry(fold.number))
     best = load_scalar(b, fold.char, b.at(out, SLOT * fold.number))
     so_far = load_scalar(b, fold.char, carry)
     assert isinstance(best, str) and isinstance(so_far, str)
-    fresh = b.op(f"icmp ne i64 {b.word('%ctx', r.fresh // 8)}, 0")
+    fresh = b.op(f"icmp ne i64 {b.word('%ctx', r.context.fresh // 8)}, 0")
     with b.when(b.op(f"or i1 {fresh}, {better(b, fold, best, so_far)}")):
         found = _first(b, fold, values, best, count)
         store_scalar(b, fold.char, best, carry)

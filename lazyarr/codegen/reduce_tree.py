@@ -69,7 +69,7 @@ def tree_function(
         if not r.lanes:
             b.do(f"call void @{name}{BESIDE}{arguments}")
         else:
-            crossed = b.op(f"icmp ne i64 {b.word('%ctx', r.lines // 8)}, 0")
+            crossed = b.op(f"icmp ne i64 {b.word('%ctx', r.context.lines // 8)}, 0")
             with b.when(crossed):
                 b.do(f"call void @{name}{CROSSED}{arguments}")
             with b.otherwise(crossed):
@@ -134,7 +134,7 @@ def in_sequence(
         if not r.decidable:
             return "false"
         fold = r.folds[0]
-        return decided(b, fold, b.at("%ctx", r.carry(fold)) if fold.search else "%out")
+        return decided(b, fold, b.at("%ctx", r.context.carry(fold.number)) if fold.search else "%out")
 
     b.until("%start", end, str(size), block)
     return b

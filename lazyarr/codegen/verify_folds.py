@@ -96,7 +96,7 @@ class Checker:
             lane.ref.index for stmt in kernel.body if isinstance(stmt, Loop | Once) for lane in stmt.body
             if isinstance(lane, Gather | Scatter)
         }  # fmt: skip
-        first = self.word("context", r.block)
+        first = self.word("context", r.context.block)
         self.begin = ZERO if len(self.promise.outer) > 1 else first + facts.symbol(0)
         self.count = self.elements()
         facts.holds(first)
@@ -162,9 +162,9 @@ class Checker:
             return Pointer(f"row {place // 8}", ZERO)
         if self.promise.outer:
             lone = len(self.promise.outer) == 1
-            if place == r.outputs:
+            if place == r.context.outputs:
                 return self.counts[self.promise.outer[-1]]
-            if place == r.lines and not lone:
+            if place == r.context.lines and not lone:
                 return self.counts[self.promise.outer[0]]
         return self.word("context", place)
 
@@ -190,7 +190,7 @@ class Checker:
             text.within(facts, pointer.at, size, 8 * r.layout.extra(extras(r.layout)))
         elif kind == "context":
             frame = 8 * len(r.parfor.operands) * self.promise.abreast
-            text.within(facts, pointer.at, size, frame or r.context_bytes)
+            text.within(facts, pointer.at, size, frame or r.context.bytes)
         elif kind == "out":
             text.within(facts, pointer.at, size, self.promise.out)
         elif kind == "scratch":
@@ -203,7 +203,7 @@ class Checker:
     def of_scratch(self, text: Text, facts: Facts, at: Poly, size: Poly | int) -> None:
         """A thread's own."""
         r = self.r
-        mine = at - self.word("context", r.thread) * r.scratch_bytes
+        mine = at - self.word("context", r.context.thread) * r.scratch_bytes
         text.within(facts, mine, size, r.scratch_bytes)
 
     def of_tile(self, text: Text, facts: Facts, k: int, at: Poly, size: Poly | int) -> None:

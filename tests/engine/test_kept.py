@@ -17,11 +17,13 @@ import pytest
 
 import lazyarr
 from lazyarr import launch_keep, masks, outlook
+from lazyarr.codegen.keep_words import FOLD
 from lazyarr.codegen.ranks_words import ELEMENTS, HEAD, LEAFS
 from lazyarr.codegen.sum_leaves import LEAST_OCTETS, MOST_OCTETS, OCTET, leaf_of
 from lazyarr.counters import COUNT, reset
 from lazyarr.expr import BLOCK, Expr, Keep
 from lazyarr.kernels import host
+from lazyarr.launch_feeds import run_chunks
 from lazyarr.launch_keep import MOST_PACKED, PACKED
 from lazyarr.reduce_order import order_of
 from lazyarr.tuning import tuning
@@ -474,6 +476,47 @@ def test_no_flags_of_sums_that_numpy_does_not_make(counted: Counted) -> None:
             equal(x[m].sum(), want)
         assert len(found) == len(expected)
     assert not SUMS or head(*counted[-1])[LEAFS] == 0
+
+
+@pytest.mark.usefixtures("beyond_cache")
+def test_what_blocks_raise_is_no_sum(counted: Counted) -> None:
+    """NaNs that signal are compared, and not added."""
+    n = 12 * CHUNK + 5
+    a = values("d", n)
+    a.view(numpy.int64)[::997] = 0x7FF0_0000_0000_0001
+    x = lazyarr.array(a)
+    for _ in range(4):
+        equal(x[x > 0].sum(), a[a > 0].sum())
+    assert not SUMS or head(*counted[-1])[LEAFS] > 0
+
+
+STRAIGHT = {
+    "one loop": (lambda x: x > 0, True),
+    "shifted": (lambda x: x[::-1] > 0, True),
+    "it tells": (lambda x: x * 1e300 > 0, False),
+    "a loop of NumPy's": (lambda x: lazyarr.logaddexp(x, 2.0) > 2, False),
+}
+
+
+@pytest.mark.usefixtures("beyond_cache")
+@pytest.mark.parametrize("mask, straight", STRAIGHT.values(), ids=STRAIGHT)
+def test_a_block_is_one_call_where_that_is_all(
+    mask: Any, straight: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = []
+
+    def noted(entry: int, words: array[int], *given: Any) -> None:
+        called.append(words[FOLD])
+        run_chunks(entry, words, *given)
+
+    monkeypatch.setattr(launch_keep, "run_chunks", noted)
+    a = values("d", 9 * CHUNK + 7)
+    x = lazyarr.array(a)
+    with lazyarr.errstate(over="ignore"):
+        for _ in range(3):
+            kept = numpy.asarray(mask(lazyarr.array(a)))
+            equal(x[mask(x)].sum(), a[kept].sum())
+    assert not SUMS or (called and all((fold > 0) == straight for fold in called))
 
 
 def test_written_in_between(request: pytest.FixtureRequest) -> None:
