@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -35,6 +36,29 @@ with suppress(ImportError):                     # an impostor (test_is_not_numpy
 
     geometry._reserved = lambda nbytes: None
     geometry._ghosts.clear()
+
+
+# A child that hangs says where it is (pyproject.toml has how long a test may take).
+HANGS = 300
+"""Seconds after which a child is taken to hang, where a test says nothing else."""
+os.environ.setdefault("PYTHONFAULTHANDLER", "1")
+_communicate = subprocess.Popen.communicate
+
+
+def _communicate_or_end(
+    child: subprocess.Popen[Any], input: Any = None, timeout: float | None = None
+) -> tuple[Any, Any]:
+    try:
+        return _communicate(child, input, HANGS if timeout is None else timeout)
+    except subprocess.TimeoutExpired:
+        if timeout is not None:
+            raise
+    child.send_signal(signal.SIGABRT)
+    _, said = _communicate(child, timeout=20)
+    raise AssertionError(f"{child.args} hangs: {said!s}")
+
+
+subprocess.Popen.communicate = _communicate_or_end      # type: ignore[method-assign]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
