@@ -20,6 +20,7 @@ from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.feed_words import (
     BLOCKS,
     BUFFER_AT,
+    CALL,
     CHUNKS,
     COMPLEX,
     COPY_AT,
@@ -46,6 +47,7 @@ from lazyarr.codegen.feed_words import (
     STATE_BYTES,
     TOLD,
 )
+from lazyarr.codegen.reduce_context import Context
 from lazyarr.codegen.reduce_plan import RUN, SLACK, SLOT, Cuts, reductions
 from lazyarr.codegen.sum_leaves import SUMMED, leaf_of
 from lazyarr.config import plan_key
@@ -356,16 +358,15 @@ def _fed_by(program: Program, packed: tuple[tuple[int, Program], ...], streams: 
     scratch = [(first + Layout.SCRATCH, p.kernel.scratch_bytes * threads)]
     for k, ((operand, source), pack, out) in enumerate(zip(packed, packs, outs, strict=True)):
         feed, at = FIRST + k * PER_FEED, len(words)
-        words.extend(pack.words)
-        words[at + pack.kernel.layout.extra(SLACK)] = BLOCK * itemsize_of(source)
+        mine, words[feed + CALL : feed + PER_FEED] = add_packing(words, source, pack)
         for word, value in {
-            PACK: pack.kernel.address, PACK_COUNT: len(pack.words), SIZE: itemsize_of(source),
+            PACK: pack.kernel.address, PACK_COUNT: len(words) - at, SIZE: itemsize_of(source),
             BLOCKS: blocks_of(source),
             OUT_WORD: 8 * pack.pointers[out], IN_WORD: 8 * p.pointers[operand],
         }.items():  # fmt: skip
             words[feed + word] = value
         inside.append((feed + PACK_WORDS, 8 * at))
-        own.append(own_of(pack, at, [out]))
+        own.append(mine)
         ranks.append((feed + RANKS, at + pack.partials_word))
         scratch.append((at + Layout.SCRATCH, pack.scratch_bytes))
     size = max(math.prod(source.loops.shape) for _, source in packed)
@@ -396,6 +397,24 @@ def own_of(p: Prepared, first: int, packed: Sequence[int]) -> Own:
         tuple([(first + word, k) for k, word in enumerate(p.pointers) if k not in packed]),
         tuple([first + word for word in p.scalars]),
     )  # fmt: skip
+
+
+def add_packing(words: array[int], source: Program, pack: Prepared) -> tuple[Own, array[int]]:
+    """Add a packing kernel's words, and the context of its function; what is written into both, and the words
+    for calls (`call_words`)."""
+    first, out = len(words), out_of(source)
+    words.extend(pack.words)
+    rows, context = len(words), Context(len(pack.pointers), 1)
+    words.extend([0] * (context.bytes // 8))
+    words[first + pack.kernel.layout.extra(SLACK)] = BLOCK * itemsize_of(source)
+    words[rows + context.fresh // 8] = 1
+    operands, scalars = own_of(pack, first, [out])
+    behind = 8 * (rows - first)
+    alone = len(source.loops.shape) == 1 and not pack.kernel.loops and not pack.kernel.flags
+    return Own((*operands, *[(rows + k, k) for _, k in operands]), scalars), array("q", [
+        pack.kernel.fold if alone else 0, BLOCK, math.prod(source.loops.shape), behind, context.carry(0),
+        behind + context.thread,
+    ])  # fmt: skip
 
 
 def _step_cuts(n: int, longest: int, folds: int) -> Cuts:

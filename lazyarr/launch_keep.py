@@ -5,7 +5,6 @@ In:  a program that packs, addresses.   Out: ranks and what is kept written behi
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Sequence
 from typing import Any
@@ -17,19 +16,15 @@ from lazyarr.codegen.keep_words import (
     BLOCKS,
     BUFFER_AT,
     BUFFER_BYTES,
-    CARRY,
+    CALL,
     CLOSE,
     CLOSED,
-    CONTEXT,
     COUNTS,
-    EACH,
     ENDED_WORD,
     FIRST,
-    FOLD,
     GRAIN,
     KEEP,
     LEAF,
-    LENGTH,
     MEMORY,
     MEMORY_BYTES,
     MINE,
@@ -46,21 +41,19 @@ from lazyarr.codegen.keep_words import (
     STATE,
     TAIL,
     TAILS,
-    THREAD,
     THREADS,
     TOLD,
 )
 from lazyarr.codegen.ranks_words import COUNTED, HEAD, NUMBER, SUMS
-from lazyarr.codegen.reduce_context import Context
-from lazyarr.codegen.reduce_plan import ENDED, SLACK, SLOT
+from lazyarr.codegen.reduce_plan import ENDED, SLOT
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.expr import BLOCK, Keep
 from lazyarr.fusion.program import Program
-from lazyarr.kernels import Kernel, host
+from lazyarr.kernels import host
 from lazyarr.launch import Prepared, put_scalars
-from lazyarr.launch_compress import Own, blocks_of, by_blocks, itemsize_of, out_of, own_of
+from lazyarr.launch_compress import Own, add_packing, blocks_of, by_blocks, itemsize_of, out_of
 from lazyarr.launch_feeds import EACH as EACH_THREAD
 from lazyarr.launch_feeds import run_chunks
 from lazyarr.records import dataclass
@@ -154,22 +147,14 @@ def _keeping(program: Program, op: Keep) -> Keeping:
     grain = _grain(op, blocks, pack.threads)
     layout, chunks = pack.kernel.layout, -(-blocks // grain)
     threads = min(pack.threads, chunks)
-    context = Context(len(pack.pointers), 1)
-    count = len(pack.words) + context.bytes // 8
+    words = array("q", bytes(8 * FIRST))
+    own, words[CALL:CLOSE] = add_packing(words, program, pack)
+    count = len(words) - FIRST
     at = -(-8 * (count + SCRATCH) // LINE) * LINE
     buffer = -(-((TAIL + (grain + 1) * BLOCK) * size + MOVED) // LINE) * LINE
-    words = array("q", bytes(8 * FIRST))
-    words.extend(pack.words)
-    rows = len(words)
-    words.extend([0] * (context.bytes // 8))
-    words[rows + context.fresh // 8] = 1
-    words[FIRST + layout.extra(SLACK)] = BLOCK * size
     for word, value in {
         MEMORY_BYTES: at + 2 * buffer, PACK: pack.kernel.address, PACK_COUNT: count,
-        FOLD: pack.kernel.fold if _is_straight(program, pack.kernel) else 0,
-        LENGTH: math.prod(program.loops.shape), CONTEXT: 8 * len(pack.words), CARRY: context.carry(0),
-        THREAD: 8 * len(pack.words) + context.thread,
-        SHIFT: size.bit_length() - 1, EACH: BLOCK, BLOCKS: blocks, GRAIN: grain,
+        SHIFT: size.bit_length() - 1, BLOCKS: blocks, GRAIN: grain,
         OUT_WORD: 8 * pack.pointers[out], RANKS_WORD: 8 * pack.partials_word,
         ENDED_WORD: 8 * layout.extra(ENDED), BUFFER_AT: at, BUFFER_BYTES: buffer, THREADS: threads,
         LEAF: op.leaf, ROOM: op.room, CLOSE + NUMBER: blocks,
@@ -183,14 +168,7 @@ def _keeping(program: Program, op: Keep) -> Keeping:
         ((TAILS,), chunks * TAIL * size if op.leaf else 0), ((FIRST + Layout.SCRATCH,), pack.scratch_bytes),
     )  # fmt: skip
     memory = tuple([each for each in needed if each[1]])
-    own = own_of(pack, FIRST, [out])
-    own = Own((*own.operands, *[(rows + k, k) for _, k in own.operands]), own.scalars)
     return Keeping(words, own, inside, memory, chunks, threads, pack)
-
-
-def _is_straight(program: Program, kernel: Kernel) -> bool:
-    """Is packing a block one call, with nothing to be told but where it ends?"""
-    return len(program.loops.shape) == 1 and not kernel.loops and not kernel.flags
 
 
 def _grain(op: Keep, blocks: int, threads: int) -> int:

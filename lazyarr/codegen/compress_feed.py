@@ -22,11 +22,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lazyarr.codegen.block_call import BlockCall
 from lazyarr.codegen.compress_ranks import data_of, head_of, sum_up
 from lazyarr.codegen.compress_sums import fold_of_leaves
 from lazyarr.codegen.feed_words import (
     BLOCKS,
     BUFFER_AT,
+    CALL,
     CHUNKS,
     COMPLEX,
     COPY_AT,
@@ -58,6 +60,7 @@ from lazyarr.codegen.feed_words import (
     TOLD,
 )
 from lazyarr.codegen.own_words import copy_words, report
+from lazyarr.codegen.raised import apart
 from lazyarr.codegen.ranks_words import ELEMENTS as KEPT
 from lazyarr.codegen.ranks_words import LEAFS, ROOMY
 from lazyarr.codegen.reduce_flow import Function
@@ -92,7 +95,7 @@ class Feeder:
         low = b.mul(b.op(f"sub i64 {b.add(b.word('%words', CHUNKS), '-1')}, %chunk"), grain)
         high = b.smaller(b.add(low, grain), steps)
         low = self.pick(low, high)
-        with b.when(b.op(f"icmp slt i64 {low}, {high}")):
+        with b.when(b.op(f"icmp slt i64 {low}, {high}")), apart(b):
             self.run(low, high)
 
     def run(self, low: str, high: str) -> None:
@@ -102,6 +105,7 @@ class Feeder:
         start, _ = self.stretch(low)
         with self.feeds() as (feed, mine):
             copy_words(b, b.word(feed, PACK_WORDS, "ptr"), mine, b.word(feed, PACK_COUNT))
+            self.call(feed, mine).begin("%tid")
             b.put(self.state(feed, mine), 0, "i64", self.block_of(feed, start))
             b.put(self.state(feed, mine), 8, "ptr", self.kept(feed))
         with b.loop(low, high) as (step, _loop):
@@ -214,20 +218,35 @@ class Feeder:
     def rank(self, ranks: str, block: str) -> str:
         return self.b.word(self.b.at(ranks, self.b.mul(block, "8")), 0)
 
+    def bounds(self, ranks: str, block: str) -> tuple[str, str]:
+        """The ranks of a block's first element, and of the first one behind it."""
+        return self.rank(ranks, block), self.rank(ranks, self.b.add(block, "1"))
+
+    def call(self, feed: str, mine: str) -> BlockCall:
+        return BlockCall(self.b, self.b.at(feed, 8 * CALL), mine)
+
     def pack(self, feed: str, mine: str, start: str, end: str, is_last: str) -> None:
         """Pack the blocks up to a step's end that are not packed yet; tell everybody where they are."""
         b = self.b
-        before = b.mul(start, b.word(feed, SIZE))
+        size = b.word(feed, SIZE)
+        before = b.mul(start, size)
         rank0 = b.at(self.buffer(feed), b.op(f"sub i64 0, {before}"))
         b.put(b.at(mine, b.word(feed, OUT_WORD)), 0, "ptr", rank0)
         b.put(b.at(self.own, b.word(feed, IN_WORD)), 0, "ptr", rank0)
         ranks, kernel = b.word(feed, RANKS, "ptr"), b.word(feed, PACK, "ptr")
         end = b.op(f"select i1 {is_last}, i64 {(1 << 63) - 1}, i64 {end}")
 
+        call = self.call(feed, mine)
+
         def enough(block: str) -> str:
             known = b.op(f"icmp sge i64 {self.rank(ranks, block)}, {end}")
             with b.otherwise(known):
-                b.do(f"call void {kernel}(ptr {mine}, i64 {block}, i64 %tid)")
+                with b.when(call.serves):
+                    to, limit = (b.at(rank0, b.mul(r, size)) for r in self.bounds(ranks, block))
+                    with b.otherwise(b.op(f"icmp eq ptr {to}, {limit}")):
+                        call.pack(block, to, b.at(limit, b.mul(call.each, size)))
+                with b.otherwise(call.serves):
+                    b.do(f"call void {kernel}(ptr {mine}, i64 {block}, i64 %tid)")
             return known
 
         state = self.state(feed, mine)

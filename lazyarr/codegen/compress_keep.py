@@ -20,10 +20,10 @@ What it is given: `keep_words`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 
-from lazyarr import mxcsr
+from lazyarr.codegen.block_call import BlockCall
 from lazyarr.codegen.compress_ranks import data_of, head_of, sum_up
 from lazyarr.codegen.compress_sums import sums_function
 from lazyarr.codegen.keep_words import (
@@ -32,17 +32,13 @@ from lazyarr.codegen.keep_words import (
     BUFFER,
     BUFFER_AT,
     BUFFER_BYTES,
-    CARRY,
+    CALL,
     CHUNK,
     CLOSE,
-    CONTEXT,
     COUNTS,
-    EACH,
     ENDED_WORD,
-    FOLD,
     GRAIN,
     LEAF,
-    LENGTH,
     MEMORY,
     MEMORY_BYTES,
     MINE,
@@ -62,14 +58,13 @@ from lazyarr.codegen.keep_words import (
     SYMBOLS,
     TAIL,
     TAILS,
-    THREAD,
     THREADS,
     TOLD,
     VOID,
 )
 from lazyarr.codegen.own_words import copy_words, report
+from lazyarr.codegen.raised import Seen, apart
 from lazyarr.codegen.ranks_words import COUNTED, ELEMENTS, LEAFS, NUMBER, ROOMY, SUMS
-from lazyarr.codegen.reduce_context import LIMIT
 from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_kernel import CHUNK_PARAMS
 from lazyarr.codegen.reduce_plan import SLOT
@@ -121,7 +116,7 @@ def _close(b: Function, sums: Mapping[str, Function]) -> None:
         t = Thread(b, sums, tid)
         left = t.settle()
         with b.when(b.op(f"icmp sgt i64 {left.octets}, 0")):
-            t.add_up(left, "0", left.octets, left.here, apart=True)
+            t.add_up(left, "0", left.octets, left.here, each=True)
     head = head_of(b, b.word(close, SUMS, "ptr"), b.word(close, NUMBER))
     leaf, room = b.word("%words", LEAF), b.word("%words", ROOM)
     void = b.op(f"icmp ne i64 {b.word('%words', VOID)}, 0")
@@ -145,12 +140,6 @@ class Octets:
     """Where the first sum goes."""
 
 
-@dataclass(slots=True)
-class Seen:
-    raised: str = "false"
-    """Was something raised (i1)?"""
-
-
 class Thread:
     """Writes what a thread does."""
 
@@ -162,6 +151,7 @@ class Thread:
         self.shift = b.word("%words", SHIFT)
         self.leaf = b.word("%words", LEAF)
         self.some = b.op(f"icmp ne i64 {self.leaf}, 0")
+        self.call = BlockCall(b, b.at("%words", 8 * CALL), self.own)
 
     def size(self, elements: str) -> str:
         """Their bytes."""
@@ -219,51 +209,30 @@ class Thread:
         whichever, all is done once more, and as long as the thread runs, with a look after each."""
         b, end = self.b, self.b.alloca("ptr", 8)
         self.begin_packing()
-        once = b.op(f"icmp ne i64 {b.word('%words', FOLD)}, 0")
-        once = b.op(f"and i1 {once}, {b.op(f'icmp eq i64 {b.word(self.mine, RAISES)}, 0')}")
+        once = b.op(f"and i1 {self.call.serves}, {b.op(f'icmp eq i64 {b.word(self.mine, RAISES)}, 0')}")
         b.put(end, 0, "ptr", "null")
         with b.when(once):
-            with self.watching() as seen:
-                made = self.turns(begin, low, high, before, apart=False)
+            with apart(b) as seen:
+                made = self.turns(begin, low, high, before, each=False)
             raised = b.op(f"and i1 {seen.raised}, {b.op(f'icmp sgt i64 {before.octets}, 0')}")
             b.put(self.mine, 8 * RAISES, "i64", b.op(f"zext i1 {raised} to i64"))
             b.put(end, 0, "ptr", b.op(f"select i1 {raised}, ptr null, ptr {made}"))
         with b.when(b.op(f"icmp eq ptr {b.word(end, 0, 'ptr')}, null")):
-            b.put(end, 0, "ptr", self.turns(begin, low, high, before, apart=True))
+            b.put(end, 0, "ptr", self.turns(begin, low, high, before, each=True))
         return b.word(end, 0, "ptr")
 
-    @contextmanager
-    def watching(self) -> Iterator[Seen]:
-        """What is raised meanwhile, and forgotten then."""
-        b, seen, flags = self.b, Seen(), self.b.at(self.scratch, 24)
-        if not b.target.x86:
-            yield seen                          # (there are no sums)
-            return
-        for text in mxcsr.DECLARATIONS:
-            b.declare(text)
-        b.do(f"call void @{mxcsr.READ}(ptr {flags})")
-        saved = b.op(f"load i32, ptr {flags}, align 4")
-        b.put(flags, 0, "i32", b.op(f"and i32 {saved}, {~mxcsr.STATUS}"))
-        b.do(f"call void @{mxcsr.WRITE}(ptr {flags})")
-        yield seen
-        b.do(f"call void @{mxcsr.READ}(ptr {flags})")
-        raised = b.op(f"and i32 {b.op(f'load i32, ptr {flags}, align 4')}, {mxcsr.TOLD}")
-        seen.raised = b.op(f"icmp ne i32 {raised}, 0")
-        b.put(flags, 0, "i32", saved)
-        b.do(f"call void @{mxcsr.WRITE}(ptr {flags})")
-
-    def turns(self, begin: str, low: str, high: str, before: Octets, apart: bool) -> str:
-        """Blocks and sums in turns; `apart`: what each raises is told from what others do."""
+    def turns(self, begin: str, low: str, high: str, before: Octets, each: bool) -> str:
+        """Blocks and sums in turns; `each`: what one raises is told from what others do."""
         b = self.b
         groups = b.op(f"udiv i64 {b.add(b.op(f'sub i64 {high}, {low}'), str(BETWEEN - 1))}, {BETWEEN}")
         share = b.op(f"udiv i64 {b.add(before.octets, b.add(groups, '-1'))}, {groups}")
         share = b.op(f"and i64 {b.add(share, str(OCTET - 1))}, {-OCTET}")
         with b.loop(low, high, str(BETWEEN), [("ptr", begin), ("i64", "0")]) as (first, carried):
             at, done = carried.now
-            at = self.blocks(at, first, b.smaller(b.add(first, str(BETWEEN)), high), shell=apart)
+            at = self.blocks(at, first, b.smaller(b.add(first, str(BETWEEN)), high), shell=each)
             now = b.smaller(share, b.op(f"sub i64 {before.octets}, {done}"))
             with b.when(b.op(f"icmp sgt i64 {now}, 0")):
-                self.add_up(before, done, now, self.ahead(b.add(first, str(BETWEEN))), apart)
+                self.add_up(before, done, now, self.ahead(b.add(first, str(BETWEEN))), each)
             carried.next = [at, b.add(done, now)]
         return carried.after[0]
 
@@ -271,9 +240,9 @@ class Thread:
         """The thread's copy of the packing kernel's words, and of its context."""
         b, own, scratch = self.b, self.own, self.scratch
         copy_words(b, b.word("%words", PACK_WORDS, "ptr"), own, b.word("%words", PACK_COUNT))
-        b.put(b.at(own, b.word("%words", THREAD)), 0, "i64", self.tid)
+        self.call.begin(self.tid)
         b.put(scratch, 0, "i64", "0")
-        b.put(scratch, 8, "i64", b.word("%words", EACH))
+        b.put(scratch, 8, "i64", self.call.each)
         ended = b.op(f"ptrtoint ptr {b.at(scratch, 16)} to i64")
         b.put(b.at(own, b.word("%words", ENDED_WORD)), 0, "i64", ended)
 
@@ -283,7 +252,10 @@ class Thread:
         b, counted = self.b, self.b.word("%words", CLOSE + COUNTED, "ptr")
         with b.loop(low, high, "1", [("ptr", at)]) as (block, carried):
             (at,) = carried.now
-            end = self.by_kernel(at, block) if shell else self.by_function(at, block)
+            if shell:
+                end = self.by_kernel(at, block)
+            else:
+                end = self.call.pack(block, at, b.at(at, self.size(b.op(f"shl i64 {self.call.each}, 1"))))
             count = b.op(f"lshr i64 {self.between(at, end)}, {self.shift}")
             b.put(b.at(counted, b.mul(block, str(SLOT))), 0, "i64", count)
             carried.next = [end]
@@ -296,18 +268,6 @@ class Thread:
         b.put(ranks, 0, "ptr", b.at(self.scratch, b.mul(block, "-8")))
         b.do(f"call void {b.word('%words', PACK, 'ptr')}(ptr {own}, i64 {block}, i64 {self.tid})")
         return b.word(self.scratch, 2, "ptr")
-
-    def by_function(self, at: str, block: str) -> str:
-        b, own, each = self.b, self.own, self.b.word("%words", EACH)
-        context = b.at(own, b.word("%words", CONTEXT))
-        carry = b.at(context, b.word("%words", CARRY))
-        start = b.mul(block, each)
-        count = b.smaller(each, b.op(f"sub i64 {b.word('%words', LENGTH)}, {start}"))
-        b.put(carry, 0, "ptr", at)
-        b.put(carry, LIMIT, "ptr", b.at(at, self.size(b.op(f"shl i64 {each}, 1"))))
-        arguments = f"ptr {own}, ptr {context}, i64 {start}, i64 {count}, ptr {self.scratch}"
-        b.do(f"call void {b.word('%words', FOLD, 'ptr')}({arguments})")
-        return b.word(carry, 0, "ptr")
 
     def ahead(self, block: str) -> str:
         """Address of what is to be asked for while sums are made, before a block is packed."""
@@ -422,8 +382,8 @@ class Thread:
         to = self.size(b.op(f"sub i64 {b.mul(first, str(OCTET))}, {rank}"))
         return Octets(octets, b.at(begin, to), b.at(data, self.size(first)))
 
-    def add_up(self, found: Octets, done: str, octets: str, source: str, apart: bool) -> None:
-        """Make some of the sums, and ask for what lies from `source` on meanwhile; `apart`: see what they
+    def add_up(self, found: Octets, done: str, octets: str, source: str, each: bool) -> None:
+        """Make some of the sums, and ask for what lies from `source` on meanwhile; `each`: see what these
         raise, after which nothing is kept."""
         b = self.b
         here = b.at(found.here, self.size(b.mul(done, str(OCTET))))
@@ -431,7 +391,7 @@ class Thread:
         long = b.at(short, self.size(b.word("%words", ROOM)))
         if not self.sums:
             return                              # (there are none: `begins` says so)
-        with self.watching() if apart else nullcontext(Seen()) as seen:
+        with apart(b) if each else nullcontext(Seen()) as seen:
             for char, function in self.sums.items():
                 with b.when(b.op(f"icmp eq i64 {self.shift}, {SUMMED[char]}")):
                     arguments = f"ptr {here}, i64 {octets}, i64 {self.leaf}, ptr {short}, ptr {long}"

@@ -9,20 +9,22 @@ PICKED (bytes, as a power of two, of what it sums and nothing else; 0: it does a
 shorter leaves of so many elements; 0: they are not alike), FEEDS; then for each feed PACK (function),
 PACK_WORDS, PACK_COUNT, RANKS (of the first element of each block, and the total), BLOCKS, SIZE (bytes of an
 element), COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and IN_WORD (of the pointers, in
-bytes from the words).  Before a buffer there is room for a block: a chunk's first step may begin within one.
+bytes from the words), and from CALL on those of `call_words`. Before a buffer there is room for a block: a
+chunk's first step may begin within one.
 """
 
 from __future__ import annotations
 
 from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.call_words import CALL_WORDS
 
 MEMORY = Layout.SCRATCH
 (
     MEMORY_BYTES, INNER, INNER_WORDS, INNER_COUNT, TOLD, CHUNKS, GRAIN, STEPS, ELEMENTS, RUN, DEPTH, LEAF,
     COMPLEX, PARTIALS_WORD, PICKED, FEEDS, FIRST,
 ) = range(Layout.FIRST, Layout.FIRST + 17)  # fmt: skip
-PACK, PACK_WORDS, PACK_COUNT, RANKS, BLOCKS, SIZE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD = range(10)
-PER_FEED = 10
+PACK, PACK_WORDS, PACK_COUNT, RANKS, BLOCKS, SIZE, COPY_AT, BUFFER_AT, OUT_WORD, IN_WORD, CALL = range(11)
+PER_FEED = CALL + CALL_WORDS
 STATE_BYTES = 16
 """Behind a copy of words: the number of the next block, and where all elements are (0: nowhere)."""
 MOVED = 64

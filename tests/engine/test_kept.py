@@ -17,7 +17,8 @@ import pytest
 
 import lazyarr
 from lazyarr import launch_keep, masks, outlook
-from lazyarr.codegen.keep_words import FOLD
+from lazyarr.codegen.call_words import FOLD
+from lazyarr.codegen.keep_words import CALL
 from lazyarr.codegen.ranks_words import ELEMENTS, HEAD, LEAFS
 from lazyarr.codegen.sum_leaves import LEAST_OCTETS, MOST_OCTETS, OCTET, leaf_of
 from lazyarr.counters import COUNT, reset
@@ -506,7 +507,7 @@ def test_a_block_is_one_call_where_that_is_all(
     called = []
 
     def noted(entry: int, words: array[int], *given: Any) -> None:
-        called.append(words[FOLD])
+        called.append(words[CALL + FOLD])
         run_chunks(entry, words, *given)
 
     monkeypatch.setattr(launch_keep, "run_chunks", noted)

@@ -178,8 +178,9 @@ def test_kernels_from_the_cache_import_nothing_that_writes_code(tmp_path):
     assert not {*WRITERS} & {*found}
     writing = {name for name in found if name.startswith("lazyarr.codegen.")} - {
         f"lazyarr.codegen.{name}" for name in (
-            "abi", "boxes_words", "feed_words", "folds", "invalid", "keep_words", "natives", "portion_words",
-            "ranks_words", "reduce_context", "reduce_plan", "rows_words", "scan_plan", "sum_leaves",
+            "abi", "boxes_words", "call_words", "feed_words", "folds", "invalid", "keep_words", "natives",
+            "portion_words", "ranks_words", "reduce_context", "reduce_plan", "rows_words", "scan_plan",
+            "sum_leaves",
         )
     }  # fmt: skip
     assert not writing
