@@ -89,7 +89,7 @@ _ZEN4 = _ZEN3._replace(pack_ahead=0, next_rows=False)
 """A Zen 4's do so beside packing, too, and from one row to the next."""
 
 _ZEN_ICL = _ICL._replace(
-    sums_ahead=0, sums_blocks=256, sums_share=0.6, abreast=4, next_rows=False, rows_ahead=0, rows_at_once=8,
+    sums_ahead=0, sums_blocks=256, sums_share=1.0, abreast=4, next_rows=False, rows_ahead=0, rows_at_once=8,
     beside=4, beside_bytes=128, fused_folds=True,
 )  # fmt: skip
 """One that shows its AVX-512 has the same prefetchers, and its window holds no more of long loops."""
