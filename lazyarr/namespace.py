@@ -86,13 +86,17 @@ TYPING = frozenset({"typing", "typing_extensions"})
 """Where the classes of annotations (ArrayLike, NDArray) live: they are no functions."""
 
 
+AS_THEY_ARE = frozenset((types.GenericAlias, type(numpy.s_)))
+"""Classes whose objects make no arrays: `numpy.s_` gives back the very key."""
+
+
 def adapt(x: Any) -> Any:
     """x as lazyarr offers it."""
     if isinstance(x, type):
         return TYPES.get(x) or offered(x)
     if isinstance(x, numpy.ufunc):
         return adapt_ufunc(x)
-    if type(x).__module__ in TYPING or x.__class__ is types.GenericAlias:
+    if type(x).__module__ in TYPING or x.__class__ in AS_THEY_ARE:
         return x
     if not callable(x) and not isinstance(x, types.ModuleType) and type(x).__module__ not in INSTANCES:
         return x
@@ -213,11 +217,11 @@ CARRIED = ("__signature__", "__text_signature__", "_implementation")
 
 
 INSTANCES = {"numpy.lib._index_tricks_impl"}
-"""Modules whose instances (r_, c_, mgrid, ogrid, s_) make arrays when indexed."""
+"""Modules whose instances (r_, c_, mgrid, ogrid) make arrays when indexed."""
 
 
 JOINING = type(numpy.r_).__mro__[1]
-"""Of these, those that join what they are given: the others may give back the very key (s_)."""
+"""Of these, those that join what they are given."""
 
 
 def _plain_parts(key: tuple[Any, ...]) -> tuple[Any, ...] | None:

@@ -60,7 +60,7 @@ from lazyarr.codegen.feed_words import (
     TOLD,
 )
 from lazyarr.codegen.own_words import copy_words, report
-from lazyarr.codegen.raised import apart
+from lazyarr.codegen.raised import forgotten
 from lazyarr.codegen.ranks_words import ELEMENTS as KEPT
 from lazyarr.codegen.ranks_words import LEAFS, ROOMY
 from lazyarr.codegen.reduce_flow import Function
@@ -95,7 +95,7 @@ class Feeder:
         low = b.mul(b.op(f"sub i64 {b.add(b.word('%words', CHUNKS), '-1')}, %chunk"), grain)
         high = b.smaller(b.add(low, grain), steps)
         low = self.pick(low, high)
-        with b.when(b.op(f"icmp slt i64 {low}, {high}")), apart(b):
+        with b.when(b.op(f"icmp slt i64 {low}, {high}")):
             self.run(low, high)
 
     def run(self, low: str, high: str) -> None:
@@ -250,7 +250,8 @@ class Feeder:
             return known
 
         state = self.state(feed, mine)
-        b.put(state, 0, "i64", b.until(b.word(state, 0), b.word(feed, BLOCKS), "1", enough))
+        with forgotten(b):              # (what the consumer raises may be in the same register)
+            b.put(state, 0, "i64", b.until(b.word(state, 0), b.word(feed, BLOCKS), "1", enough))
 
     def keep(self, feed: str, mine: str, start: str, count: str) -> None:
         """Move what was packed beyond a step's end to the buffer's beginning."""

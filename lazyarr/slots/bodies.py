@@ -19,7 +19,7 @@ has been done when r11 is asked.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, DIMS, NDIM, NIN, NOUT, TYPE
+from lazyarr.object_fields import BASE, DIMS, ITEMS, NDIM, NIN, NOUT, TYPE
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.framed import COUNTED, NAMES, PLACES, Framed
 from lazyarr.slots.known import Known
@@ -34,7 +34,7 @@ class Bodies(Framed):
         super().__init__(asm, known)
         for write in (
             self.binary, self.operator, self.in_place, self.unary, self.length, self.iterate,
-            self.contains, self.ufunc, self.ufunc_by_python, self.back, self.answer,
+            self.contains, self.ufunc, self.ufunc_by_python, self.answers, self.back, self.answer,
         ):  # fmt: skip
             write()
 
@@ -260,7 +260,8 @@ class Bodies(Framed):
         a.jump("back")
 
     def ufunc(self) -> None:
-        """(ufunc, args, count, names): of one or two operands and one result."""
+        """(ufunc, args, count, names): of one or two operands and one result, or two where all are given as
+        they are."""
         a, x, y, fn = self.asm, At(RSP), At(RSP, 8), At(RSP, 16)
         first, second = At(RBP), At(RBP, 8)
         a.label("ufunc")
@@ -272,9 +273,16 @@ class Bodies(Framed):
         a.test(RAX)
         a.jump_if("equal", "back")
         a.store(fn, RAX)
-        a.compare_number(At(RAX, NOUT), 1, wide=False)
-        a.jump_if("other", "back")
         a.load_int(R15, At(RAX, NIN))
+        a.compare_number(At(RAX, NOUT), 1, wide=False)
+        a.jump_if("equal", "ufunc of one result")
+        a.compare_number(At(RAX, NOUT), 2, wide=False)
+        a.jump_if("other", "back")
+        a.test(RCX)
+        a.jump_if("other", "back")
+        a.compare(R12, R15)
+        a.jump_if("other", "back")
+        a.label("ufunc of one result")
         a.test(RCX)
         a.jump_if("other", "ufunc named")
         a.compare(R12, R15)
@@ -314,9 +322,13 @@ class Bodies(Framed):
         self._call_ufunc()
         self.on("Py_DecRef", x)
         a.compare_number(R15, 1)
-        a.jump_if("equal", "answer")
+        a.jump_if("equal", "ufunc answer")
         self.on("Py_DecRef", y)
-        a.jump("answer")
+        a.label("ufunc answer")
+        a.load(RAX, fn)
+        a.compare_number(At(RAX, NOUT), 1, wide=False)
+        a.jump_if("equal", "answer")
+        a.jump("answers")
         a.label("ufunc scalars")                    # no array: nobody counts them
         self._call_ufunc()
         a.jump("give")
@@ -339,6 +351,27 @@ class Bodies(Framed):
         self.asm.copy(R13, RAX)
 
     # ---------------------------------------------------------------------------- their ends
+
+    def answers(self) -> None:
+        """r13 is a tuple of two results, which NumPy has made, or zero."""
+        a = self.asm
+        a.label("answers")
+        a.test(R13)
+        a.jump_if("equal", "give")
+        for place in (At(R13, ITEMS), At(R13, ITEMS + 8)):
+            a.load(RDI, place)
+            a.constant(RSI, self.known.none)
+            a.call("wrap")
+            a.store(place, RAX)
+            a.test(RAX)
+            a.jump_if("equal", "answers lost")
+        a.copy(RAX, R13)
+        self.restore()
+        a.leave()
+        a.label("answers lost")                     # (no memory: the array is gone)
+        self.on("Py_DecRef", R13)
+        a.zero(R13)
+        a.jump("give")
 
     def back(self) -> None:
         """Not here: what was in the slot before."""

@@ -51,8 +51,8 @@ class Calls(Writer):
     def __init__(self, asm: Assembler, known: Known) -> None:
         super().__init__(asm, known)
         for write in (
-            self.function, self.by_python, self.method, self.alone, self.of_places, self.of_ufunc, self.take,
-            self.exits,
+            self.function, self.by_python, self.method, self.alone, self.of_places, self.of_lists,
+            self.of_ufunc, self.take, self.exits,
         ):  # fmt: skip
             write()
 
@@ -187,6 +187,23 @@ class Calls(Writer):
         a.call("of places")
         a.jump("call arguments")
 
+    def of_lists(self) -> None:
+        """`method`, of what is asked without arguments and gives lists without arrays, which are ours as they
+        are."""
+        a = self.asm
+        a.label("method of lists")
+        self._enter_method("method of lists")
+        a.copy(RDI, RBX)
+        self.call_or("argument", "call parts")
+        a.load(RCX, GIVEN)
+        a.test(RCX)
+        a.jump_if("other", "call others")
+        a.store(At(RSP, VALUES), RAX)
+        self._each("Py_IncRef")
+        self._run(NUMPYS, VALUES, 1)
+        a.store(RESULT, RAX)
+        a.jump("take done")
+
     def of_ufunc(self) -> None:
         """(ufunc, args, count, names): as `method`, of what is around NumPy's ufunc."""
         a = self.asm
@@ -307,6 +324,8 @@ class Calls(Writer):
         a.jump_if("equal", "take done")
         a.load(RAX, At(RAX, TYPE))
         self.compare(RAX, k.bytes, RCX)
+        a.jump_if("equal", "take done")
+        self.compare(At(RAX, TYPE), k.dtypes, RCX)
         a.jump_if("equal", "take done")
         a.call("unwrap scalar")
         a.test(RAX)

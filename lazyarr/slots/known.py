@@ -118,6 +118,8 @@ class Known(NamedTuple):
     text: str
     """The type of texts."""
     bytes: str
+    dtypes: str
+    """The type of dtypes' types."""
     ufuncs: str
     """The type of lazy ufuncs."""
     windows: str

@@ -141,7 +141,19 @@ QUICK = {
         polyadd polysub polymul polyder polyint roots poly matrix_transpose cumulative_sum cumulative_prod
         linalg.diagonal linalg.trace linalg.vector_norm linalg.matrix_norm linalg.cross linalg.vecdot
         linalg.svdvals linalg.matrix_transpose
-        may_share_memory shares_memory can_cast
+        may_share_memory shares_memory can_cast promote_types result_type min_scalar_type issubdtype isdtype
+        binary_repr base_repr busday_count is_busday busday_offset format_float_positional
+        format_float_scientific typename mintypecode common_type
+        resize put_along_axis ravel_multi_index broadcast_arrays histogram2d permute_dims require fromstring
+        diag_indices_from tril_indices_from triu_indices_from
+        char.upper char.lower char.title char.capitalize char.strip char.lstrip char.rstrip char.replace
+        char.find char.rfind char.count char.startswith char.endswith char.isdigit char.isalpha char.str_len
+        char.split char.join char.center char.ljust char.rjust char.zfill char.multiply char.decode
+        char.encode
+        strings.upper strings.lower strings.title strings.capitalize strings.strip strings.lstrip
+        strings.rstrip strings.replace strings.find strings.rfind strings.count strings.startswith
+        strings.endswith strings.center strings.ljust strings.rjust strings.zfill strings.multiply
+        strings.decode strings.encode
     """,
     "of product": "outer kron linalg.outer",
     "of choices": "where",
@@ -184,14 +196,13 @@ OF_NOTHING = 1 << 30
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
     swapaxes squeeze diagonal flatten view astype conj conjugate round
-    repeat take choose put compress searchsorted argsort sort argpartition partition item tolist byteswap
-    tobytes
+    repeat take choose put compress searchsorted argsort sort argpartition partition item byteswap tobytes
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
 OTHER_METHODS = {
     "__array_ufunc__": "array ufunc", "__deepcopy__": "method alone", "fill": "fill", "reshape": "reshape",
     "ravel": "ravel", "copy": "copy", "nonzero": "method of places",
-    "transpose": "transposed",
+    "transpose": "transposed", "tolist": "method of lists",
 }  # fmt: skip
 """Those that have bodies of their own."""
 UFUNC_METHODS = "reduce accumulate reduceat at"

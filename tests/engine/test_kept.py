@@ -489,6 +489,10 @@ def test_what_blocks_raise_is_no_sum(counted: Counted) -> None:
     for _ in range(4):
         equal(x[x > 0].sum(), a[a > 0].sum())
     assert not SUMS or head(*counted[-1])[LEAFS] > 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(4):                      # (the root's own flag is the same)
+            equal(lazyarr.sqrt(x[x > 0]).sum(), numpy.sqrt(a[a > 0]).sum())
 
 
 STRAIGHT = {
