@@ -18,7 +18,7 @@ from lazyarr.elementwise import SCALARS
 from lazyarr.fallback import INERT, counted, fallback, on_plain, take_back
 from lazyarr.generators import LAZY, given
 from lazyarr.slot_words import WAITING
-from lazyarr.stand_ins import shuffled
+from lazyarr.stand_ins import GENERATOR, shuffled
 
 OF_NUMPY = numpy.random.Generator
 
@@ -93,3 +93,5 @@ Generator.__module__ = "lazyarr.random"
 for _name in dir(OF_NUMPY):
     if not _name.startswith("_") and _name not in AS_THEY_ARE:
         setattr(Generator, _name, _lazy(_name, LAZY[_name]) if _name in LAZY else _through(_name))
+for _hear in GENERATOR:
+    _hear(Generator)

@@ -162,6 +162,10 @@ SEEDED = {
 """Modules of numpy.random, and their classes that take arrays of entropy."""
 
 
+GENERATOR: list[Callable[[type], None]] = []
+"""What hears of the class of generators, once that is there."""
+
+
 def generator_type() -> Any:
     """Loaded late, as NumPy does its own generators."""
     return importlib.import_module("lazyarr.generator_type")

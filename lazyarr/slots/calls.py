@@ -23,8 +23,9 @@ before the first.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, TYPE
+from lazyarr.object_fields import BASE, BYTES, TYPE
 from lazyarr.slots.assembler import Assembler, At
+from lazyarr.slots.framed import COUNTED
 from lazyarr.slots.known import Known
 from lazyarr.slots.tables import OF_NOTHING
 from lazyarr.slots.writer import Writer
@@ -52,7 +53,7 @@ class Calls(Writer):
         super().__init__(asm, known)
         for write in (
             self.function, self.by_python, self.method, self.alone, self.of_places, self.of_lists,
-            self.of_ufunc, self.take, self.exits,
+            self.draw, self.of_ufunc, self.take, self.exits,
         ):  # fmt: skip
             write()
 
@@ -203,6 +204,73 @@ class Calls(Writer):
         self._run(NUMPYS, VALUES, 1)
         a.store(RESULT, RAX)
         a.jump("take done")
+
+    def draw(self) -> None:
+        """(method, args, count, names), a generator the first argument: few numbers, or one, where no arrays
+        are given.
+
+        LARGEST is the generators' class, FLAGS where they have NumPy's, READ the argument that is a size; by
+        names there may be one anywhere."""
+        a, k = self.asm, self.known
+        a.label("draw")
+        a.load(R10, At(RDI, k.record))
+        a.add(R10, BYTES)
+        a.keep(RDX, COUNTED)
+        a.test(RDX)
+        a.jump_if("equal", "function of Python")
+        a.load(RDI, At(RSI))
+        a.add(RSI, 8)
+        a.add(RDX, -1)
+        self._enter_method("draw")
+        self._as_given()
+        a.load(RAX, LARGEST)
+        a.compare(At(RBX, TYPE), RAX)
+        a.jump_if("other", "call back")
+        a.load(RAX, FLAGS)
+        a.increase(RAX, RBX)
+        a.load(RAX, At(RAX))
+        a.test(RAX)
+        a.jump_if("equal", "call back")
+        a.store(At(RSP, VALUES), RAX)
+        a.zero(RAX)
+        a.store(LEFT, RAX)
+        a.label("draw next")
+        a.load(RCX, LEFT)
+        a.load(RAX, GIVEN)
+        a.compare(RCX, RAX)
+        a.jump_if("equal", "draw so")
+        a.copy(RDX, RCX)
+        a.times_word(RDX)
+        a.increase(RDX, R12)
+        a.load(RDI, At(RDX))
+        a.load(RAX, READ)
+        a.compare(RCX, RAX)
+        a.jump_if("equal", "draw size")
+        a.compare(RCX, R13)
+        a.jump_if("below", "draw number")
+        a.label("draw size")
+        for size in (k.integers, k.tuples):
+            self.compare(At(RDI, TYPE), size, RAX)
+            a.jump_if("equal", "draw sized")
+        a.label("draw number")
+        for array in (k.lazy, k.lists):
+            self.compare(At(RDI, TYPE), array, RAX)
+            a.jump_if("equal", "call back")
+        self.call_or("argument", "call back")
+        a.jump("draw on")
+        a.label("draw sized")
+        self.call_or("of shape", "call back")
+        a.label("draw on")
+        a.load(RCX, LEFT)
+        a.add(RCX, 1)
+        a.store(LEFT, RCX)
+        a.jump("draw next")
+        a.label("draw so")
+        self._each("Py_IncRef")
+        self._run(NUMPYS, VALUES, 1)
+        a.store(RESULT, RAX)
+        self.count()
+        a.jump("take")
 
     def of_ufunc(self) -> None:
         """(ufunc, args, count, names): as `method`, of what is around NumPy's ufunc."""

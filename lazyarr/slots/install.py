@@ -35,6 +35,7 @@ from lazyarr.slots.tables import (
     DRAWS,
     ENTRIES,
     FOLDS,
+    GENERATORS,
     LARGEST,
     METHODS,
     OF_NOTHING,
@@ -54,8 +55,9 @@ from lazyarr.slots.tables import (
     WRITING_METHODS,
 )
 from lazyarr.slots.template import template
-from lazyarr.slots.vectorcalls import call_by, call_through
+from lazyarr.slots.vectorcalls import HAS_PLACE, IS_METHOD, call_by, call_through
 from lazyarr.slots.words import addresses, before, entry_of, fold_of, method_of, places, record_of
+from lazyarr.stand_ins import GENERATOR
 from lazyarr.temporaries import through_slots
 from lazyarr.ufuncs import ufunc
 
@@ -91,6 +93,7 @@ def attach(writes: bool) -> bool:
     with suppress(ValueError):                      # the program has cleared the list
         gc.callbacks[gc.callbacks.index(COLLECTING.hear)] = fastcall("hear", at["collector"])
     _put_functions(at)
+    _put_draws(at)
     through_slots(lambda call: offered_as(call, call))
     return True
 
@@ -136,6 +139,26 @@ def _put_functions(at: Mapping[str, int]) -> None:
     for x, of_ours in list(ADAPTED.values()):
         if isinstance(of_ours, Function):
             hear(of_ours, x)
+
+
+def _put_draws(at: Mapping[str, int]) -> None:
+    """The methods of generators, when there is a class of them."""
+    call_through(BindingFunction, HAS_PLACE | IS_METHOD)
+
+    def hear(cls: Any) -> None:
+        held = fields.offset_of(vars(cls)["_real"])
+        for position, names in GENERATORS.items():
+            for name in names.split():
+                pythons, numpys = vars(cls)[name], getattr(cls.__base__, name)
+                made = BindingFunction(pythons, numpys)
+                made.record = words(numpys, pythons, 0, position, held, id(cls))
+                call_by(made, at["draw"])
+                setattr(cls, name, made)
+
+    if generators := sys.modules.get("lazyarr.generator_type"):
+        hear(generators.Generator)
+    else:
+        GENERATOR.append(hear)
 
 
 _FOLDING = [getattr(numpy, name) for name in FOLDS]

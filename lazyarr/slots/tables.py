@@ -193,6 +193,20 @@ ALONE = """
 OF_NOTHING = 1 << 30
 """What says so in a record (`calls`)."""
 
+GENERATORS = {
+    0: "random standard_normal standard_exponential permutation",
+    1: """
+        exponential poisson standard_gamma standard_t chisquare geometric power pareto rayleigh weibull zipf
+        logseries choice
+    """,
+    2: """
+        normal uniform integers binomial gamma beta lognormal laplace logistic gumbel vonmises wald
+        negative_binomial f noncentral_chisquare
+    """,
+    3: "triangular hypergeometric noncentral_f",
+}  # fmt: skip
+"""Which argument of a Generator's method says how much it draws -> such methods."""
+
 METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
     swapaxes squeeze diagonal flatten view astype conj conjugate round

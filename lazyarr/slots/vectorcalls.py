@@ -14,16 +14,17 @@ from lazyarr.slot_words import CALLED_AT
 
 PLACE = 56
 """Of a type: where its objects have the address of what they are called by."""
-HAS_PLACE = 1 << 11
-"""Py_TPFLAGS_HAVE_VECTORCALL"""
+HAS_PLACE, IS_METHOD = 1 << 11, 1 << 17
+"""Py_TPFLAGS_HAVE_VECTORCALL, and _METHOD_DESCRIPTOR: what is called as an attribute of an object gets that
+as the first argument."""
 
 
-def call_through(cls: type) -> None:
+def call_through(cls: type, flags: int = HAS_PLACE) -> None:
     """From now on objects of a class are called by the functions that their words name."""
     place = _place(cls)
     if place:
         word(id(cls) + PLACE).value = place
-        word(id(cls) + TYPE_FLAGS).value |= HAS_PLACE
+        word(id(cls) + TYPE_FLAGS).value |= flags
 
 
 def call_by(x: Any, address: int) -> None:

@@ -20,7 +20,7 @@ METHOD_NAMES = [*METHODS.split(), *OTHER_METHODS, *UFUNC_METHODS.split()]
 ENTRIES = [
     *[entry_of(number) for number in range(len(SLOTS))], *map(method_of, METHOD_NAMES), *QUICK, *ATTRIBUTES,
     *map(fold_of, FOLDS), "setter", "collector", "of nothing", "argument", "function", "ufunc",
-    *BODIES,
+    "draw", *BODIES,
 ]  # fmt: skip
 """What `install` puts somewhere."""
 
