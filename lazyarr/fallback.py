@@ -47,7 +47,9 @@ else:
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
-INERT = frozenset((bool, int, float, complex, str, type(None), *[dtype.type for dtype in ELEMENTS.values()]))
+INERT = frozenset(
+    (bool, int, float, complex, str, bytes, type(None), *[dtype.type for dtype in ELEMENTS.values()])
+)
 """Types of arguments that hold no arrays, and are none."""
 
 

@@ -211,6 +211,7 @@ METHODS = """
     sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace dot
     swapaxes squeeze diagonal flatten view astype conj conjugate round
     repeat take choose put compress searchsorted argsort sort argpartition partition item byteswap tobytes
+    __copy__
 """
 """What NumPy does for a plain array at the call; its result is an argument, a view, an array or a scalar."""
 OTHER_METHODS = {
@@ -225,7 +226,7 @@ READING_METHODS = {
     1: """
         sum prod max min any all mean std var clip argmax argmin cumsum cumprod trace
         copy flatten ravel reshape astype round argsort argpartition item tolist nonzero
-        repeat conj conjugate tobytes
+        repeat conj conjugate tobytes __copy__
     """,
     2: "dot searchsorted compress take",
 }

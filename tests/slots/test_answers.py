@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 import sys
 from collections.abc import Callable
@@ -70,6 +71,14 @@ def test_nothing_is_left_behind() -> None:
 def test_lists(real: numpy.ndarray) -> None:
     found, calls = python_calls(lazy(real).tolist)
     assert repr(found) == repr(real.tolist()) and not calls
+
+
+@pytest.mark.parametrize("real", [*REALS.values(), numpy.ones((3, 2)).T], ids=[*REALS, "turned"])
+def test_copies(real: numpy.ndarray) -> None:
+    x = lazy(real) if real.flags.c_contiguous else lazy(real.T).T
+    found, calls = python_calls(copy.copy, x)
+    assert same(found, real) and found.strides == copy.copy(real).strides and not calls
+    assert found is not x and not np.shares_memory(found, x)
 
 
 RECORDS = numpy.dtype([("x", "f8"), ("y", "i4", (2,)), ("n", [("p", "f4"), ("q", "U3")])])
