@@ -164,7 +164,7 @@ class Function:
     def __reduce__(self) -> str:
         return self.__name__
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: Any) -> Any:
         """NumPy asks a program's class with its own function, which is to be found in the class's table."""
         return self is other or self.original is other
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from unittest import mock
 
 import numpy
 import pytest
@@ -123,6 +124,15 @@ def test_classes_of_libraries_get_numpys_ufuncs(n):
 """, space)
     for _ in range(2):
         assert np.add(np.ones(n), space["Knowing"]()) is True
+
+
+@pytest.mark.parametrize("made", [np.sum, np.add, np.array, np.random.rand], ids=lambda made: made.__name__)
+def test_equality_of_functions_leaves_others_to_answer(made):
+    for same in (made, mock.ANY):
+        assert made == same == made and (made != same) is False
+    for found in (made == np.arange(3), made == numpy.arange(3), np.arange(3) == made):
+        assert found.tolist() == [False] * 3
+    assert made != np.mean and made != None and made != "sum"  # noqa: E711
 
 
 def test_ndarrays_own_answers(n):
