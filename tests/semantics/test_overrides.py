@@ -260,6 +260,16 @@ def test_array_likes_that_are_numbers():
         np.arange(Column(np.array(3)))
 
 
+def test_array_likes_that_stand_for_others():
+    """A proxy's class is another one than it says."""
+
+    class Proxy(Column):
+        __class__ = property(lambda self: float)
+
+    with pytest.raises(TypeError, match="must be real number, not Proxy"):
+        np.random.default_rng(1).normal(Proxy(np.array(3.0)))
+
+
 def test_array_likes_among_objects():
     column = Column(np.array(3.0))
     pair = np.array([[column, None], [column, 1]], dtype=object)
