@@ -70,9 +70,6 @@ STAND_INS: set[type] = set()
 KEEPS = frozenset((numpy.ndarray.fill,))
 """What keeps an argument as it is in an array of objects; others take it apart if it is an array."""
 
-NUMPYS = numpy.ndarray.__array_ufunc__
-"""What classes have whose objects do not answer for ufuncs themselves."""
-
 NUMPYS_AXES = 64
 """Arrays have no more, so NumPy looks no deeper into nested sequences, one of which may contain itself."""
 
@@ -101,9 +98,7 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
         lent[id(x._real)] = x._real, x
         return x._real
     elif c not in INERT:
-        found = getattr(type(x), "__array_ufunc__", NUMPYS)
-        if found is not NUMPYS:
-            meet(type(x), found)
+        meet(type(x))
     return x
 
 

@@ -20,7 +20,7 @@ import numpy
 
 from lazyarr.arrays import is_numpys, ndarray
 from lazyarr.fallback import INERT, fallback, finished
-from lazyarr.overrides import OFFERED
+from lazyarr.overrides import OFFERED, OUR_TYPES
 from lazyarr.slot_words import with_room
 from lazyarr.stand_ins import offered, shuffled
 from lazyarr.temporaries import offering
@@ -408,3 +408,4 @@ class Finder:
 def attach() -> None:
     sys.meta_path.append(Finder())
     OFFERED.append(adapt)
+    OUR_TYPES.extend((Function, BindingFunction, ufunc))
