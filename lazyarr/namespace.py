@@ -166,7 +166,7 @@ class Function:
 
     def __eq__(self, other: Any) -> Any:
         """NumPy asks a program's class with its own function, which is to be found in the class's table."""
-        return self is other or self.original is other
+        return self is other or self.original is other or NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.original)
@@ -340,7 +340,8 @@ class RandomModule(types.ModuleType):
 
     @property
     def __class__(self) -> type:
-        named = "RandomState" in sys._getframe(1).f_code.co_names
+        caller = sys._getframe().f_back
+        named = caller is not None and "RandomState" in caller.f_code.co_names
         return numpy.random.RandomState if named else RandomModule
 
     @property
