@@ -13,7 +13,7 @@ import importlib
 import importlib.machinery
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -293,6 +293,13 @@ class Names(dict[str, Any]):
             self[name] = default
         return self[name]
 
+    def __iter__(self) -> Iterator[str]:
+        """(Other threads may come between while ``list`` asks for the length, as they can't with a dict.)"""
+        return iter(list(dict.keys(self._filled())))
+
+    def __copy__(self) -> dict[str, Any]:
+        return self.copy()
+
     def _filled(self) -> dict[str, Any]:
         for name in list(self._known):
             if name in self:
@@ -309,7 +316,7 @@ def _of_all(name: str) -> Any:
     return call
 
 
-WHOLE = ("__iter__", "__reversed__", "__len__", "__eq__", "__ne__", "__or__", "__ror__", "__repr__",
+WHOLE = ("__reversed__", "__len__", "__eq__", "__ne__", "__or__", "__ror__", "__repr__",
          "keys", "values", "items", "copy")  # fmt: skip
 """Methods that go through a dict."""
 for _name in WHOLE:
