@@ -47,7 +47,10 @@ else:
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
-INERT = frozenset((bool, int, float, complex, str, type(None), *[dtype.type for dtype in ELEMENTS.values()]))
+INERT = frozenset((
+    bool, int, float, complex, str, type(None), *[dtype.type for dtype in ELEMENTS.values()],
+    *map(type, ELEMENTS.values()),
+))  # fmt: skip
 """Types of arguments that hold no arrays, and are none."""
 
 

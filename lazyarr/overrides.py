@@ -55,7 +55,9 @@ def taking_ours(method: Any, offered: Callable[[Any], Any]) -> Any:
 
     @functools.wraps(method)
     def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return method(self, *map(offered, args[:1]), *args[1:], **kwargs)
+        if not args:                            # (its name for the function is the program's)
+            return method(self, **kwargs)
+        return method(self, offered(args[0]), *args[1:], **kwargs)
 
     return call
 
@@ -72,7 +74,10 @@ OUR_TYPES: list[type] = []
 def meet(cls: type) -> None:
     """A class, or one of its objects, is met: if it is a program's and answers for ufuncs, it gets lazyarr's
     from now on."""
-    found = asked(cls, "__array_ufunc__")
+    try:
+        found = getattr(cls, "__array_ufunc__", None)
+    except Exception:                           # (as `asked`, of most that NumPy is given, in less time)
+        return
     if type(found) is not types.FunctionType or found.__code__ is TAKING_OURS or found in STRANGERS:
         return
     owner: Any = next((c for c in cls.__mro__ if vars(c).get("__array_ufunc__") is found), None)
