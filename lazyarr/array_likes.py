@@ -37,14 +37,13 @@ _AS_NUMBER = ("__float__", "__index__", "__int__", "__complex__")
 
 
 @functools.lru_cache(maxsize=64)
-def _like(cls: type) -> type[ArrayLike]:
-    """The class of what stands for objects of a class: of its name, and a number where that one is."""
+def _like(name: str, numbers: tuple[str, ...]) -> type[ArrayLike]:
+    """The class of what stands for objects of a class of this name, and is a number where they are."""
 
-    def forward(name: str) -> Callable[[ArrayLike], Any]:
-        return lambda self: getattr(cls, name)(self._original)
+    def forward(method: str) -> Callable[[ArrayLike], Any]:
+        return lambda self: getattr(type(self._original), method)(self._original)
 
-    numbers = {name: forward(name) for name in _AS_NUMBER if hasattr(cls, name)}
-    return type(cls.__name__, (ArrayLike,), numbers)
+    return type(name, (ArrayLike,), {method: forward(method) for method in numbers})
 
 
 def stand_in(x: Any, depth: int = 0) -> Any:
@@ -54,7 +53,9 @@ def stand_in(x: Any, depth: int = 0) -> Any:
         return c([stand_in(y, depth + 1) for y in x])
     if isinstance(x, (numpy.ndarray, numpy.generic, type)) or not hasattr(x, "__array__"):
         return x
-    return _like(x.__class__)(x)
+    cls = type(x)                               # (a proxy tells another one, whose methods refuse it)
+    numbers = tuple([name for name in _AS_NUMBER if hasattr(cls, name)])
+    return _like(cls.__name__, numbers)(x)
 
 
 def _behind(x: Any) -> Any:

@@ -47,9 +47,10 @@ else:
 
 CONTAINERS = {list, tuple, dict}
 NESTED = {ndarray, ArrayType, *CONTAINERS}
-INERT = frozenset(
-    (bool, int, float, complex, str, bytes, type(None), *[dtype.type for dtype in ELEMENTS.values()])
-)
+INERT = frozenset((
+    bool, int, float, complex, str, bytes, type(None), *[dtype.type for dtype in ELEMENTS.values()],
+    *map(type, ELEMENTS.values()),
+))  # fmt: skip
 """Types of arguments that hold no arrays, and are none."""
 
 
@@ -71,9 +72,6 @@ STAND_INS: set[type] = set()
 
 KEEPS = frozenset((numpy.ndarray.fill,))
 """What keeps an argument as it is in an array of objects; others take it apart if it is an array."""
-
-NUMPYS = numpy.ndarray.__array_ufunc__
-"""What classes have whose objects do not answer for ufuncs themselves."""
 
 NUMPYS_AXES = 64
 """Arrays have no more, so NumPy looks no deeper into nested sequences, one of which may contain itself."""
@@ -103,9 +101,7 @@ def lend(x: Any, lent: dict[int, Any], depth: int = 0) -> Any:
         lent[id(x._real)] = x._real, x
         return x._real
     elif c not in INERT:
-        found = getattr(type(x), "__array_ufunc__", NUMPYS)
-        if found is not NUMPYS:
-            meet(type(x), found)
+        meet(type(x))
     return x
 
 

@@ -13,14 +13,14 @@ import importlib
 import importlib.machinery
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
 
 from lazyarr.arrays import is_numpys, ndarray
 from lazyarr.fallback import INERT, fallback, finished
-from lazyarr.overrides import OFFERED
+from lazyarr.overrides import OFFERED, OUR_TYPES
 from lazyarr.slot_words import with_room
 from lazyarr.stand_ins import offered, shuffled
 from lazyarr.temporaries import offering
@@ -168,9 +168,9 @@ class Function:
     def __reduce__(self) -> str:
         return self.__name__
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: Any) -> Any:
         """NumPy asks a program's class with its own function, which is to be found in the class's table."""
-        return self is other or self.original is other
+        return self is other or self.original is other or NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.original)
@@ -297,6 +297,13 @@ class Names(dict[str, Any]):
             self[name] = default
         return self[name]
 
+    def __iter__(self) -> Iterator[str]:
+        """(Other threads may come between while ``list`` asks for the length, as they can't with a dict.)"""
+        return iter(list(dict.keys(self._filled())))
+
+    def __copy__(self) -> dict[str, Any]:
+        return self.copy()
+
     def _filled(self) -> dict[str, Any]:
         for name in list(self._known):
             if name in self:
@@ -313,7 +320,7 @@ def _of_all(name: str) -> Any:
     return call
 
 
-WHOLE = ("__iter__", "__reversed__", "__len__", "__eq__", "__ne__", "__or__", "__ror__", "__repr__",
+WHOLE = ("__reversed__", "__len__", "__eq__", "__ne__", "__or__", "__ror__", "__repr__",
          "keys", "values", "items", "copy")  # fmt: skip
 """Methods that go through a dict."""
 for _name in WHOLE:
@@ -344,7 +351,8 @@ class RandomModule(types.ModuleType):
 
     @property
     def __class__(self) -> type:
-        named = "RandomState" in sys._getframe(1).f_code.co_names
+        caller = sys._getframe().f_back
+        named = caller is not None and "RandomState" in caller.f_code.co_names
         return numpy.random.RandomState if named else RandomModule
 
     @property
@@ -412,3 +420,4 @@ class Finder:
 def attach() -> None:
     sys.meta_path.append(Finder())
     OFFERED.append(adapt)
+    OUR_TYPES.extend((Function, BindingFunction, ufunc))

@@ -22,6 +22,7 @@ from lazyarr.elision import ELIDED, IN_PLACE, REFLECTED_REFS, SECOND_REFS, matte
 from lazyarr.expr import LOCK
 from lazyarr.fallback import fallback
 from lazyarr.late import late
+from lazyarr.overrides import asked
 from lazyarr.pairs import plain_pair, small_pair
 from lazyarr.recipes import NODES, again
 from lazyarr.windows import existing_pair, is_free
@@ -69,7 +70,7 @@ def handed(by_numpy: Any, by_python: Any, self: Any, other: Any) -> Any:
     if other.__class__ is not ndarray and isinstance(other, numpy.ndarray):
         pair = (other, self) if turned else (self, other)
         return fallback(by_python, *pair)
-    if name not in THEIRS or getattr(type(other), "__array_ufunc__", self) is None:
+    if name not in THEIRS or asked(type(other), "__array_ufunc__") is None:
         return fallback(by_numpy, self, other)
     if turned:                                  # `other` has not answered, or has no such method
         return fallback(by_python, other, self)

@@ -27,16 +27,25 @@ UNANSWERED = "no implementation found for "
 """How NumPy's TypeError begins where every class returned NotImplemented."""
 
 
+def asked(cls: type, protocol: str) -> Any:
+    """A class's method, or that of NumPy's arrays where it has none.  What metaclasses raise, NumPy takes for
+    that, too."""
+    numpys = getattr(numpy.ndarray, protocol)
+    try:
+        return getattr(cls, protocol, numpys)
+    except Exception:
+        return numpys
+
+
 def overrides(cls: type, protocol: str) -> bool:
     """Does a class answer for functions in its own way?"""
-    found = getattr(cls, protocol, None)
+    found = asked(cls, protocol)
     return cls is not ndarray and found is not None and found is not getattr(numpy.ndarray, protocol)
 
 
 def defers(cls: type) -> bool:
     """The same for ufuncs, which a class can also refuse, by None."""
-    found = getattr(cls, "__array_ufunc__", numpy.ndarray.__array_ufunc__)
-    return cls is not ndarray and found is not numpy.ndarray.__array_ufunc__
+    return cls is not ndarray and asked(cls, "__array_ufunc__") is not numpy.ndarray.__array_ufunc__
 
 
 def taking_ours(method: Any, offered: Callable[[Any], Any]) -> Any:
@@ -45,8 +54,10 @@ def taking_ours(method: Any, offered: Callable[[Any], Any]) -> Any:
     The arrays stay NumPy's, which ``super().__array_ufunc__`` needs."""
 
     @functools.wraps(method)
-    def call(self: Any, fn: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(self, offered(fn), *args, **kwargs)
+    def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not args:                            # (its name for the function is the program's)
+            return method(self, **kwargs)
+        return method(self, offered(args[0]), *args[1:], **kwargs)
 
     return call
 
@@ -56,14 +67,21 @@ STRANGERS: weakref.WeakSet[Any] = weakref.WeakSet()
 """Methods of libraries, which know NumPy's functions."""
 UFUNC: list[Callable[[Any], Any]] = []
 """One function: our ufunc for one of NumPy's."""
+OUR_TYPES: list[type] = []
+"""Of what lazyarr offers for NumPy's ufuncs and functions."""
 
 
-def meet(cls: type, found: Any) -> None:
-    """A class that answers for ufuncs, by the method `found`: a program's gets lazyarr's from now on."""
-    if found.__class__ is not types.FunctionType or found.__code__ is TAKING_OURS or found in STRANGERS:
+def meet(cls: type) -> None:
+    """A class, or one of its objects, is met: if it is a program's and answers for ufuncs, it gets lazyarr's
+    from now on."""
+    try:
+        found = getattr(cls, "__array_ufunc__", None)
+    except Exception:                           # (as `asked`, of most that NumPy is given, in less time)
         return
-    owner = next(c for c in cls.__mro__ if "__array_ufunc__" in vars(c))
-    if vars(owner)["__array_ufunc__"] is found and _is_programs(found):
+    if type(found) is not types.FunctionType or found.__code__ is TAKING_OURS or found in STRANGERS:
+        return
+    owner: Any = next((c for c in cls.__mro__ if vars(c).get("__array_ufunc__") is found), None)
+    if owner is not None and _is_programs(found):
         type.__setattr__(owner, "__array_ufunc__", taking_ours(found, UFUNC[0]))
     else:
         STRANGERS.add(found)
@@ -72,14 +90,25 @@ def meet(cls: type, found: Any) -> None:
 def _is_programs(fn: Any) -> bool:
     """Was this function written for lazyarr's names, also beneath decorators?"""
     runner = sys.modules.get("lazyarr.runner_imports")
-    while fn is not None:
-        names = getattr(fn, "__globals__", {})
-        if any(x.__class__ is types.ModuleType and x.__name__ == "lazyarr" for x in list(names.values())):
+    for _ in range(DECORATORS):
+        if type(fn) is not types.FunctionType:
+            return False
+        names = fn.__globals__
+        if any(_is_ours(x) for x in list(names.values())):
             return True
         if runner is not None and runner.is_installed() and runner.is_own(names):
             return True
-        fn = getattr(fn, "__wrapped__", None)
+        fn = fn.__dict__.get("__wrapped__")
     return False
+
+
+DECORATORS = 64
+"""So many are looked beneath: what is wrapped may be the very function again."""
+
+
+def _is_ours(x: Any) -> bool:
+    """Is a global variable lazyarr, or from there?  (To ask some objects for their class has effects.)"""
+    return type(x) in OUR_TYPES or (type(x) is types.ModuleType and vars(x).get("__name__") == "lazyarr")
 
 
 def operands(inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[Any]:

@@ -18,6 +18,8 @@ from typing import Any
 
 _build: Callable[..., Any] = builtins.__build_class__
 _NAME = "__array__"
+_namespace: Callable[[Any], dict[str, Any]] = vars(type)["__dict__"].__get__
+"""Of a class, whatever its metaclass says that it is."""
 
 
 def watch(
@@ -37,7 +39,7 @@ def watch(
     @hidden
     def build(*args: Any, **options: Any) -> Any:
         cls = _build(*args, **options)
-        asked = vars(cls).get(_NAME) if isinstance(cls, type) else None
+        asked = _namespace(cls).get(_NAME) if issubclass(type(cls), type) else None
         if type(asked) is FunctionType and is_own(args[0].__globals__):
             type.__setattr__(cls, _NAME, functools.wraps(asked)(hidden(_for_numpy(asked))))
         return cls
@@ -54,8 +56,10 @@ def _for_numpy(asked: Callable[..., Any]) -> Any:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         found = asked(*args, **kwargs)
-        if found.__class__ is ndarray and _NAME not in sys._getframe(1).f_code.co_names:
-            return export(found)        # the caller is code in C: Python's would say the name
+        if found.__class__ is ndarray:
+            caller = sys._getframe().f_back
+            if caller is None or _NAME not in caller.f_code.co_names:
+                return export(found)    # the caller is code in C: Python's would say the name
         return found
 
     return call

@@ -127,8 +127,9 @@ def __array_namespace__(self: Any, /, *, api_version: str | None = None) -> Any:
     """The standard's namespace; to the code of a program that runs with lazyarr as its NumPy, that one, which
     NumPy's arrays answer."""
     runner = sys.modules.get("lazyarr.runner_imports")
+    caller = sys._getframe().f_back             # (code in C may be the first of a thread)
     is_programs = runner is not None and self.__class__ is ndarray and runner.is_installed()
-    if is_programs and runner.is_own(sys._getframe(1).f_globals):
+    if is_programs and caller is not None and runner.is_own(caller.f_globals):
         _SAMPLE.__array_namespace__(api_version=api_version)
         return sys.modules["lazyarr"]
     from lazyarr import array_api
@@ -153,8 +154,9 @@ def _interface(name: str) -> property:
     """For Python code that asks by name, such as Pillow's."""
 
     def get(self: Any) -> Any:
-        code = sys._getframe(1).f_code
-        if name not in code.co_names and name not in code.co_consts:
+        caller = sys._getframe().f_back
+        code = None if caller is None else caller.f_code
+        if code is None or (name not in code.co_names and name not in code.co_consts):
             raise AttributeError(name)
         return getattr(pinned(self), name)
 

@@ -96,7 +96,9 @@ def _numpy_in_place(
         ours = "lazyarr" + name[len("numpy") :]
         if _exists(ours):
             name = ours
-            own_classes.watch(sys._getframe(1).f_code, is_own, _hidden)
+            caller = sys._getframe().f_back
+            if caller is not None:              # (code in C may be the first of a thread)
+                own_classes.watch(caller.f_code, is_own, _hidden)
     return _import(name, globals, locals, fromlist, level)
 
 

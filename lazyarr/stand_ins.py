@@ -78,8 +78,8 @@ class Method:
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
 
-    def __eq__(self, other: Any) -> bool:
-        return bool(self.__wrapped__ == getattr(other, "__wrapped__", other))
+    def __eq__(self, other: Any) -> Any:
+        return self.__wrapped__ == getattr(other, "__wrapped__", other)
 
     def __hash__(self) -> int:
         return hash(self.__wrapped__)

@@ -213,7 +213,9 @@ def _reusable(
     group: Group, nodes: Sequence[Expr], numbers: dict[int, int]
 ) -> list[tuple[int, ...]]:  # fmt: skip
     """For each of some nodes, which inputs the group reads only where the node writes: it may store over
-    them."""
+    them.  Where elements are kept, a chunk may run twice (`codegen.compress_keep`)."""
+    if isinstance(group.nodes[-1].op, Keep):
+        return [()] * len(nodes)
     read = [(numbers[k], geo) for k, (_, geo) in _read(group).items() if geo is not None]
     geos = {id(geo): geo for _, geo in read}
 

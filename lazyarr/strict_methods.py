@@ -19,6 +19,12 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any, cast
 
+from lazyarr.arrays import export, given_memory, ndarray
+from lazyarr.object_fields import CALL, slot_of, word
+
+HOLDING = ("Index.__new__", "Series.__init__")
+"""What holds the elements of a list that it is given: these stay the program's."""
+
 
 def extend(module: ModuleType, names: Sequence[str]) -> None:
     """Have functions of a module, and methods of its classes ("Class.method"), take lazy arrays."""
@@ -28,7 +34,7 @@ def extend(module: ModuleType, names: Sequence[str]) -> None:
         original = getattr(holder, "__dict__", {}).get(last)
         function = original.__func__ if type(original) is staticmethod else original
         if type(function) is FunctionType:
-            call = _given_memory(function)
+            call = _given_memory(function, _alone if name in HOLDING else given_memory)
             # Whoever looks for the first frame outside a library (pandas' warnings) takes it for one of that.
             theirs = function.__code__
             call.__code__ = call.__code__.replace(
@@ -36,14 +42,7 @@ def extend(module: ModuleType, names: Sequence[str]) -> None:
             )
             setattr(holder, last, call if function is original else staticmethod(call))
         elif type(original) is MethodDescriptorType and sys.implementation.name == "cpython":
-            # Types in C are immutable to programs: what is set is the entry that a proxy shows.
-            (namespace,) = gc.get_referents(vars(holder))
-            namespace[last] = _given_memory(original)
-            ctypes.pythonapi.PyType_Modified(ctypes.py_object(holder))
-
-
-CALL_AT = 128
-"""Where a type's `tp_call` lies, in bytes, in CPython on 64 bits."""
+            _put(holder, last, _given_memory(original))
 
 
 def extend_calls(module: ModuleType) -> None:
@@ -51,36 +50,45 @@ def extend_calls(module: ModuleType) -> None:
     to copy, if that is no real ndarray, in the belief that what `__array__` returned is nobody else's."""
     found = [type(x) for x in vars(module).values() if type(x).__name__ == "fortran"]
     original = vars(found[0]).get("__call__") if found else None
-    if type(original) is not WrapperDescriptorType or ctypes.sizeof(ctypes.c_void_p) != 8:
+    if type(original) is not WrapperDescriptorType or sys.implementation.name != "cpython":
         return
-    theirs, pythons = (ctypes.c_void_p.from_address(id(c) + CALL_AT) for c in (found[0], _Callable))
-    (namespace,) = gc.get_referents(vars(found[0]))
-    namespace["__call__"] = _given_memory(original)
-    theirs.value = pythons.value        # what asks a type's namespace
-    ctypes.pythonapi.PyType_Modified(ctypes.py_object(found[0]))
+    asks_namespace = slot_of(_Callable, TP_CALL)
+    if asks_namespace and word(id(_Callable) + CALL).value == asks_namespace:
+        word(id(found[0]) + CALL).value = asks_namespace
+        _put(found[0], "__call__", _given_memory(original))
+
+
+def _put(cls: type, name: str, method: FunctionType) -> None:
+    """Into the namespace of a type in C, which programs cannot change: that which a proxy shows."""
+    (namespace,) = gc.get_referents(vars(cls))
+    namespace[name] = method
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(cls))
+
+
+TP_CALL = 50
+"""CPython's number of the slot (Py_tp_call)."""
 
 
 class _Callable:
     def __call__(self) -> None: ...
 
 
-_TAKEN: set[type] = set()
-"""Classes of arguments that are looked at; empty while nobody has made an array."""
+_TAKEN = frozenset((list, dict, ndarray))
+"""Classes of arguments that are looked at."""
 
 
-def _are_there_arrays() -> bool:
-    arrays: Any = sys.modules.get("lazyarr.arrays")
-    if hasattr(arrays, "given_memory"):
-        _TAKEN.update((list, dict, arrays.ndarray))
-    return bool(_TAKEN)
-
-
-def _given_memory(function: Callable[..., Any]) -> FunctionType:
+def _given_memory(
+    function: Callable[..., Any], given: Callable[[Any], Any] = given_memory
+) -> FunctionType:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if (_TAKEN or _are_there_arrays()) and (kwargs or not _TAKEN.isdisjoint(map(type, args))):
-            given = sys.modules["lazyarr.arrays"].given_memory
+        if kwargs or not _TAKEN.isdisjoint(map(type, args)):
             return function(*map(given, args), **{name: given(x) for name, x in kwargs.items()})
         return function(*args, **kwargs)
 
     return cast(FunctionType, call)
+
+
+def _alone(x: Any) -> Any:
+    """An array's memory; nothing in lists."""
+    return export(x) if x.__class__ is ndarray else x

@@ -78,9 +78,7 @@ def _either(theirs: Any, found: Any) -> Any:
 
 def _init_subclass(cls: Any, **options: Any) -> None:
     super(NDArrayOperatorsMixin, cls).__init_subclass__(**options)
-    found = vars(cls).get("__array_ufunc__")
-    if found is not None:
-        meet(cls, found)
+    meet(cls)
 
 
 def attach() -> None:

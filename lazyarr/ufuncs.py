@@ -234,8 +234,8 @@ class ufunc(metaclass=UfuncType):
     def __repr__(self) -> str:
         return repr(self.fn)
 
-    def __eq__(self, other: Any) -> bool:
-        return self is other or self.fn is other
+    def __eq__(self, other: Any) -> Any:
+        return self is other or self.fn is other or NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.fn)

@@ -6,7 +6,8 @@ A chunk packs its blocks into memory of the thread, which stays in the second-le
 where they end.  At which rank they begin only the chunks before can say, so what is to be done with them is
 done while the thread packs its next chunk, or in the end: then those are over, as a rule, and nobody waits.
 Chunks begin in order; so if one has to wait, the one that it waits for is running.  If that takes long, since
-somebody else has that thread's CPU, the chunk is counted by who waits for it, too, to the same.
+somebody else has that thread's CPU, the chunk is counted by who waits for it, too, to the same.  (So a chunk
+may run twice, even at once: what is stored on the way lies apart from what is read, see `steps`.)
 
 *Elements* (LEAF is 0) go to where their ranks say, side by side, if there is room for all.
 

@@ -10,7 +10,7 @@ import time
 import pytest
 from children import output, run
 
-SETUP = "import lazyarr as np; import numpy, os, sys, threading; a = np.ones((2000, 1000)) * 3\n"
+SETUP = "import lazyarr as np; import numpy, os, sys, threading, time; a = np.ones((2000, 1000)) * 3\n"
 
 ENDINGS = {
     "nothing computed": "b = np.sin(a) + 1",
@@ -112,12 +112,24 @@ def work():
 over = []
 thread = threading.Thread(target=work); thread.start()
 """,
+    "while another thread imports": """
+from lazyarr import namespace
+begun, made_for = [], namespace.made_for
+def slowly(*args):
+    begun.append(args)
+    time.sleep(0.3)
+    return made_for(*args)
+namespace.made_for = slowly
+thread = threading.Thread(target=lambda: np.fft); thread.start()
+while not begun:
+    time.sleep(1e-3)
+""",
 }
 CHILD = """
 def results(np, a):
     b = a * 2 + 1
     c = np.where(b > 2, np.sqrt(b), b)[::2]
-    return float(b[5, 5]), float(c.sum()), float(c.T.max(axis=1)[7])
+    return float(b[5, 5]), float(c.sum()), float(c.T.max(axis=1)[7]), complex(np.fft.fft(b[0, :8])[3])
 def check():
     return results(np, a) == results(numpy, numpy.full((2000, 1000), 3.0))
 children = []

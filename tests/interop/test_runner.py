@@ -117,6 +117,7 @@ made = [f(z) for f in (pd.Series, pd.Index, pd.DataFrame)]
 made += [pd.Series(z, copy=False), pd.DataFrame({{"z": z}})]
 z[0] = 9
 print(*made)
+print(pd.Series([z, 5])[0] is z, pd.Index([z, 5])[0] is z, pd.Series({{"z": z, "y": 1}})["z"] is z)
 importlib.import_module("numpy").testing.assert_equal([z, 1], [[9, 1, 2, 3], 1])
 with warnings.catch_warnings(record=True) as found:
     warnings.simplefilter("always")

@@ -78,6 +78,34 @@ print(np.float64(1) * Failing())
 """
 """NumPy's C code and libraries get NumPy's arrays of what returns lazy ones."""
 
+NO_FRAME = """
+import atexit
+import importlib
+import numpy as np
+
+class Column:
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(3.0)
+
+class Meta(type):
+    __dict__ = property(lambda cls: 1 / 0)
+
+class Unreadable(metaclass=Meta):
+    def __array__(self, dtype=None, copy=None):
+        return np.arange(2.0)
+
+numpys, x = importlib.import_module("numpy"), np.arange(3)
+print(numpys.add(Unreadable(), 1))
+out = numpys.zeros(3)
+atexit.register(print, out)
+atexit.register(numpys.add, Column(), 1, out)
+atexit.register(x.__array_namespace__)
+atexit.register(getattr, x, "__array_interface__", None)
+atexit.register(isinstance, np.random, int)
+atexit.register(__import__, "numpy", globals())
+"""
+"""What code in C calls where no code in Python runs."""
+
 FRAMES = """
 import sys
 import numpy as np
@@ -100,6 +128,7 @@ print(local().data)
 SAME: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "array_likes": ({"prog.py": ARRAY_LIKES}, ("prog.py",)),
     "frames": ({"prog.py": FRAMES}, ("prog.py",)),
+    "no_frame": ({"prog.py": NO_FRAME}, ("prog.py",)),
     "argv": (
         {"prog.py": f"{SEEN}; print(__file__)"},
         ("prog.py", "-m", "--stats", "a b"),

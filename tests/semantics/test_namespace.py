@@ -210,6 +210,9 @@ try:
 except KeyError as error:
     assert error.args == ("nope",)
 there = vars(ours)
+going, ours.own = iter(there), 4           # (by another thread)
+assert set(names) <= set(going)
+assert type(copy.copy(there)) is dict
 for whole in (dict(there), {{**there}}, there.copy(), dict(there.items()), set(there)):
     assert set(names) <= set(whole)
 ours.own = 5

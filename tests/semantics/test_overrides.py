@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from unittest import mock
 
 import numpy
 import pytest
@@ -123,6 +124,78 @@ def test_classes_of_libraries_get_numpys_ufuncs(n):
 """, space)
     for _ in range(2):
         assert np.add(np.ones(n), space["Knowing"]()) is True
+
+
+FROM = "from lazyarr import add", "import lazyarr", "import lazyarr as numpy; add = numpy.add"
+
+
+@pytest.mark.parametrize("statement", FROM)
+def test_classes_get_ufuncs_whatever_they_call_the_module(statement):
+    space = {}
+    exec(f"""{statement}
+class Knowing:
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return ufunc is {"lazyarr.add" if statement == FROM[1] else "add"}
+""", space)
+    knowing = space["Knowing"]()
+    assert np.add(np.ones(3), knowing) is True
+    assert knowing.__array_ufunc__(method="__call__", ufunc=np.add) is True
+
+
+def _that_wraps_itself(space):
+    exec("""class Knowing:
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return "answered"
+    __array_ufunc__.__wrapped__ = __array_ufunc__
+""", space)
+    return space["Knowing"]
+
+
+def _whose_metaclass(answer, *bases):
+    return type("Meta", (type,), {"__getattr__": lambda cls, name: answer[name]})("Whose", bases, {})
+
+
+def test_methods_that_wrap_themselves(n):
+    for space in ({"np": np}, {}):
+        assert np.add(np.ones(n), _that_wraps_itself(space)()) == "answered"
+
+
+def test_what_metaclasses_answer(n):
+    for answer in ({"__array_ufunc__": lambda *args, **kwargs: "answered"}, {}):        # ({}: a KeyError)
+        cls = _whose_metaclass(answer)
+        x, y, of_objects = np.ones(n), numpy.ones(n), np.full(3, cls())
+        assert of_objects.dtype == object and np.where([True], cls(), 1).shape == (1,)
+        for call in (numpy.add, lambda x, d: x + d, lambda x, d: d * x):
+            if answer:
+                assert call(x, cls()) == call(y, cls()) == "answered"
+            else:
+                with pytest.raises(TypeError, match="unsupported operand"):
+                    call(x, cls())
+
+
+def test_globals_are_not_asked_for_their_class(n):
+    """Django's and Werkzeug's proxies find out what they stand for, which may fail."""
+
+    class Proxy:
+        @property
+        def __class__(self):
+            raise RuntimeError("outside of a request")
+
+    space = {"current": Proxy(), "numpy": numpy}
+    exec("""class Knowing:
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return ufunc is numpy.add
+""", space)
+    assert np.add(np.ones(n), space["Knowing"]()) is True
+
+
+@pytest.mark.parametrize("made", [np.sum, np.add, np.array, np.random.rand], ids=lambda made: made.__name__)
+def test_equality_of_functions_leaves_others_to_answer(made):
+    for same in (made, mock.ANY):
+        assert made == same == made and (made != same) is False
+    for found in (made == np.arange(3), made == numpy.arange(3), np.arange(3) == made):
+        assert found.tolist() == [False] * 3
+    assert made != np.mean and made != None and made != "sum"  # noqa: E711
 
 
 def test_ndarrays_own_answers(n):
@@ -248,6 +321,16 @@ def test_array_likes_that_are_numbers():
     assert np.random.RandomState(1).gamma(a, b) == numpy.random.RandomState(1).gamma(0.25, 3.0)
     with pytest.raises(TypeError, match=r"'Column'"):
         np.arange(Column(np.array(3)))
+
+
+def test_array_likes_that_stand_for_others():
+    """A proxy's class is another one than it says."""
+
+    class Proxy(Column):
+        __class__ = property(lambda self: float)
+
+    with pytest.raises(TypeError, match="must be real number, not Proxy"):
+        np.random.default_rng(1).normal(Proxy(np.array(3.0)))
 
 
 def test_array_likes_among_objects():
