@@ -36,9 +36,9 @@ C_CONTIGUOUS, F_CONTIGUOUS, OWNS, ALIGNED, WRITEABLE = 1, 2, 4, 0x100, 0x400
 """Five of them (NPY_ARRAY_C_CONTIGUOUS and so on)."""
 SCALARS, TYPE_NUMBER, ITEMSIZE = 16, 28, 40
 """Of a dtype: the class of its scalars, an int of 32 bits, and a word."""
-BOOLS, INTEGERS, FLOATS, COMPLEX, DOUBLE_COMPLEX, OBJECTS = (numpy.dtype(c).num for c in "?QfFDO")
+BOOLS, INTEGERS, FLOATS, COMPLEX, DOUBLE_COMPLEX, OBJECTS, RECORDS = (numpy.dtype(c).num for c in "?QfFDOV")
 """Type numbers: of bools, of the last type of integers, of the first types of floating-point and of complex
-numbers (all below the one are bools and integers), of the latter's second one, and of objects."""
+numbers (all below the one are bools and integers), of the latter's second one, of objects, and of records."""
 NIN, NOUT = 16, 20
 """Of a ufunc: two ints of 32 bits."""
 

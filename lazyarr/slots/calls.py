@@ -23,7 +23,7 @@ before the first.
 
 from __future__ import annotations
 
-from lazyarr.object_fields import BASE, BYTES, TYPE
+from lazyarr.object_fields import BASE, BYTES, DTYPE, RECORDS, TYPE, TYPE_NUMBER
 from lazyarr.slots.assembler import Assembler, At
 from lazyarr.slots.framed import COUNTED
 from lazyarr.slots.known import Known
@@ -190,7 +190,7 @@ class Calls(Writer):
 
     def of_lists(self) -> None:
         """`method`, of what is asked without arguments and gives lists without arrays, which are ours as they
-        are."""
+        are.  (Those of records may hold some.)"""
         a = self.asm
         a.label("method of lists")
         self._enter_method("method of lists")
@@ -199,6 +199,9 @@ class Calls(Writer):
         a.load(RCX, GIVEN)
         a.test(RCX)
         a.jump_if("other", "call others")
+        a.load(RCX, At(RAX, DTYPE))
+        a.compare_number(At(RCX, TYPE_NUMBER), RECORDS, wide=False)
+        a.jump_if("equal", "call others")
         a.store(At(RSP, VALUES), RAX)
         self._each("Py_IncRef")
         self._run(NUMPYS, VALUES, 1)
