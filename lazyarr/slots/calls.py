@@ -241,7 +241,7 @@ class Calls(Writer):
         a.load(RCX, LEFT)
         a.load(RAX, GIVEN)
         a.compare(RCX, RAX)
-        a.jump_if("equal", "draw so")
+        a.jump_if("equal", "call")
         a.copy(RDX, RCX)
         a.times_word(RDX)
         a.increase(RDX, R12)
@@ -268,12 +268,6 @@ class Calls(Writer):
         a.add(RCX, 1)
         a.store(LEFT, RCX)
         a.jump("draw next")
-        a.label("draw so")
-        self._each("Py_IncRef")
-        self._run(NUMPYS, VALUES, 1)
-        a.store(RESULT, RAX)
-        self.count()
-        a.jump("take")
 
     def of_ufunc(self) -> None:
         """(ufunc, args, count, names): as `method`, of what is around NumPy's ufunc."""

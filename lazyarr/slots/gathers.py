@@ -228,7 +228,7 @@ class Gathers(Framed):
         a.jump("back")
         a.label("get_item gathered")
         self.compare(At(RBP, TYPE), k.text, RAX)
-        a.jump_if("equal", "get_item field")
+        a.jump_if("equal", "get_item plain")     # a field
         self._if_mask("item parts", "get_item by key")
         self.call_or("key", "back")
         a.store(key, RAX)
@@ -251,17 +251,6 @@ class Gathers(Framed):
         a.label("get_item no copy")
         self.on("Py_DecRef", R13)
         a.jump("back")
-
-        a.label("get_item field")                   # a view, as by slices, or no field
-        self.on("Py_IncRef", R15)
-        a.copy(RDI, R15)
-        a.copy(RSI, RBP)
-        a.call_at(R13)
-        a.copy(R13, RAX)
-        self.on("Py_DecRef", R15)
-        a.test(R13)
-        a.jump_if("equal", "get_item refused")
-        a.jump("get_item viewed")
 
     def set(self) -> None:
         """(a, key, value): into a plain array, whose real one is r15."""

@@ -57,6 +57,7 @@ class Items(Framed):
         self.real(key, RBP, "index", "get_item gathered")
         a.compare(RAX, RBP)
         a.jump_if("other", "get_item copy")
+        a.label("get_item plain")
         self.on("Py_IncRef", R15)
         a.copy(RDI, R15)
         a.copy(RSI, RBP)
