@@ -218,10 +218,6 @@ class Feeder:
     def rank(self, ranks: str, block: str) -> str:
         return self.b.word(self.b.at(ranks, self.b.mul(block, "8")), 0)
 
-    def bounds(self, ranks: str, block: str) -> tuple[str, str]:
-        """The ranks of a block's first element, and of the first one behind it."""
-        return self.rank(ranks, block), self.rank(ranks, self.b.add(block, "1"))
-
     def call(self, feed: str, mine: str) -> BlockCall:
         return BlockCall(self.b, self.b.at(feed, 8 * CALL), mine)
 
@@ -235,14 +231,14 @@ class Feeder:
         b.put(b.at(self.own, b.word(feed, IN_WORD)), 0, "ptr", rank0)
         ranks, kernel = b.word(feed, RANKS, "ptr"), b.word(feed, PACK, "ptr")
         end = b.op(f"select i1 {is_last}, i64 {(1 << 63) - 1}, i64 {end}")
-
         call = self.call(feed, mine)
 
         def enough(block: str) -> str:
             known = b.op(f"icmp sge i64 {self.rank(ranks, block)}, {end}")
             with b.otherwise(known):
                 with b.when(call.serves):
-                    to, limit = (b.at(rank0, b.mul(r, size)) for r in self.bounds(ranks, block))
+                    ends = (self.rank(ranks, k) for k in (block, b.add(block, "1")))
+                    to, limit = (b.at(rank0, b.mul(rank, size)) for rank in ends)
                     with b.otherwise(b.op(f"icmp eq ptr {to}, {limit}")):
                         call.pack(block, to, b.at(limit, b.mul(call.each, size)))
                 with b.otherwise(call.serves):

@@ -206,6 +206,7 @@ class Calls(Writer):
         self._each("Py_IncRef")
         self._run(NUMPYS, VALUES, 1)
         a.store(RESULT, RAX)
+        self.count()
         a.jump("take done")
 
     def draw(self) -> None:
