@@ -58,6 +58,8 @@ class Entry(NamedTuple):
     """The main object, as it is in the cache; what lacks it is given it by `remember`."""
     tier: int = 1
     """How well the main object is compiled (`kernels.TIERS`)."""
+    whole: bool = False
+    """Has it a kernel for launches that are one chunk (`abi.WHOLE`)?"""
 
 
 def recall(parfor: Parfor, target: Target, nontemporal: bool) -> Entry | None:

@@ -16,7 +16,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from lazyarr import config, kernel_index
-from lazyarr.codegen.abi import Layout
+from lazyarr.codegen.abi import WHOLE, Layout
 from lazyarr.codegen.folds import refusal
 from lazyarr.codegen.natives import has_emitter, is_native
 from lazyarr.counters import COUNT
@@ -50,7 +50,7 @@ TIERS = {1: 0, 2: 3}
 class Heat:
     """What a kernel has run, and which code runs where it is called."""
 
-    __slots__ = ("asked", "better", "gate", "made_for", "saving", "tier")
+    __slots__ = ("asked", "better", "gate", "made_for", "saving", "tier", "whole")
 
     def __init__(self, tier: int, gate: Gate | None, made_for: _Key) -> None:
         self.tier = tier
@@ -63,6 +63,8 @@ class Heat:
         self.made_for = made_for
         self.better: Loaded | None = None
         """The code of tier 2.  That of tier 1 stays, since somebody may be running it."""
+        self.whole: Gate | None = None
+        """What launches of one chunk call, once any is prepared: tier 2 may have a kernel for these."""
 
 
 class Kernel(NamedTuple):
@@ -77,6 +79,8 @@ class Kernel(NamedTuple):
     """Gives the address of what joins partial results; None for a map."""
     fold: int
     """Address of what a reduction's kernel calls to fold a range; 0 if it calls nothing."""
+    whole: int
+    """Address of the kernel for launches that are one chunk; 0 if tier 2 has none, or is yet to come."""
     nontemporal: bool
     flags: int
     """NumPy's FPE bits that its ops can raise."""
@@ -185,7 +189,7 @@ def _known(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry) -> Kern
         if found is None:
             return None
         shell = found[entry.shell.symbol]
-    main = jit.recall(entry.main.key, (entry.main.symbol,), entry.body, lasting=False)
+    main = jit.recall(entry.main.key, _symbols(entry.main.symbol, entry.whole), entry.body, lasting=False)
     return None if main is None else _kernel(parfor, nontemporal, entry, main, shell)
 
 
@@ -199,13 +203,14 @@ def _compiled(parfor: Parfor, nontemporal: bool, known: kernel_index.Entry | Non
     source, tier = _source(parfor, nontemporal, 2), 2 if config.current.tier == "2" else 1
     own, main = _own(source, 2), None
     if config.current.tier == "auto":               # it may have been hot in another process
-        main = jit.recall(jit.key_of(own.ir, host(), own.opt), (own.symbol,), lasting=False)
+        symbols = _symbols(own.symbol, source.whole)
+        main = jit.recall(jit.key_of(own.ir, host(), own.opt), symbols, lasting=False)
         tier = 1 if main is None else 2
     if main is None:
         if tier == 1 and has_two_texts(parfor):
             source = _source(parfor, nontemporal, 1)
         own = _own(source, tier)
-        main = jit.load(own.ir, (own.symbol,), host(), own.opt, lasting=False)
+        main = jit.load(own.ir, _symbols(own.symbol, source.whole), host(), own.opt, lasting=False)
     shell = _shared(source.shell) if source.shell is not None else 0
     entry = _entry(source, known.body if known and known.tier == tier else b"", tier)
     kernel_index.remember(parfor, host(), nontemporal, entry)
@@ -222,13 +227,40 @@ def improve(kernel: Kernel) -> None:
         return                          # the options of the process are others by now
     source = _source(parfor, nontemporal, 2)
     own = _own(source, 2)
-    found = jit.load_behind(own.ir, (own.symbol,), host(), own.opt)
+    found = jit.load_behind(own.ir, _symbols(own.symbol, source.whole), host(), own.opt)
     heat.better = found
     heat.gate.lead(found[own.symbol])
     heat.tier = 2
+    _lead_whole(heat)
     COUNT.hot_swaps += 1
     kernel_index.remember(parfor, host(), nontemporal, _entry(source, b"", 2))
     disk.forget(kernel.code.key)
+
+
+def whole_of(kernel: Kernel) -> int:
+    """What a launch calls that is one chunk, and folds all outputs in one step: better code from when that
+    is there on."""
+    heat = kernel.heat
+    if heat.gate is None or not kernel.fold:
+        return kernel.whole or kernel.address
+    if heat.whole is None:
+        heat.whole = Gate()
+        heat.whole.lead(kernel.address)
+        _lead_whole(heat)
+    return heat.whole.address
+
+
+def _lead_whole(heat: Heat) -> None:
+    """(Whoever comes second, of who compiles and who asks for the gate, finds what the other one made.)"""
+    if heat.whole is not None and heat.better is not None:
+        for symbol, address in heat.better.items():
+            if symbol.endswith(WHOLE):
+                heat.whole.lead(address)
+
+
+def _symbols(symbol: str, whole: bool) -> tuple[str, ...]:
+    """What others call of a kernel's own code."""
+    return (symbol, symbol + WHOLE) if whole else (symbol,)
 
 
 def _entry(source: Source, body: bytes, tier: int) -> kernel_index.Entry:
@@ -237,6 +269,7 @@ def _entry(source: Source, body: bytes, tier: int) -> kernel_index.Entry:
         kernel_index.Piece(own.symbol, jit.key_of(own.ir, host(), own.opt)),
         source.shell and _piece(source.shell), source.combine and _piece(source.combine),
         source.layout, source.scratch_bytes, source.flags, source.loops, body, tier,
+        source.whole and tier > 1,
     )  # fmt: skip
 
 
@@ -279,9 +312,10 @@ def _kernel(parfor: Parfor, nontemporal: bool, entry: kernel_index.Entry, main: 
     address, fold = (shell, own_address) if shell else (own_address, 0)
     loops = [_loop(name, sig) for name, sig in entry.loops]
     ops = sum(i.op not in BOOKKEEPING for i in parfor.body)
+    whole = main[entry.main.symbol + WHOLE] if entry.whole else 0
     combine = entry.combine and partial(_combine, parfor, nontemporal, entry.combine)
     return Kernel(
-        address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, nontemporal,
+        address, entry.layout, tuple(loops), entry.scratch_bytes, ops, combine, fold, whole, nontemporal,
         entry.flags, host().name, main, tuple((name, _level(name, sig)) for name, sig in entry.loops),
         Heat(entry.tier, gate, _key(parfor, nontemporal)),
     )  # fmt: skip

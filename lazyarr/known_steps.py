@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lazyarr.calls import Call, Made
-from lazyarr.codegen import rows_words as shell
 from lazyarr.codegen.abi import Layout
 from lazyarr.fusion.program import Program
 from lazyarr.kernels import Kernel
@@ -23,7 +22,6 @@ from lazyarr.launch import Prepared, program_key, put_scalar, stores_past
 from lazyarr.launch_rows import Ready, rows_key
 from lazyarr.plan import RowBlocks, Step
 from lazyarr.records import NamedTuple, dataclass
-from lazyarr.shared_kernels import ROWS
 from lazyarr.threading.limits import get_num_threads
 
 if TYPE_CHECKING:
@@ -238,7 +236,7 @@ def _of_rows(rows: RowBlocks, places: Whereabouts, warm: bool) -> Bound | None:
         addresses.append((word, home, 0))
     return Bound(
         words, tuple(addresses), tuple(scalars), (((Layout.SCRATCH,), ready.memory_bytes),),
-        ROWS.addresses()[shell.ROWS], ready.chunks, ready.threads, 0, 0, tuple(ready.raised),
+        ready.shell[ready.kernel], ready.chunks, ready.threads, 0, 0, tuple(ready.raised),
         tuple(ready.kernels[: len(rows.parts)]), ready.ops, ready,
     )  # fmt: skip
 

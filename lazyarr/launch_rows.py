@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import methodcaller
 from typing import Any, Protocol
 
@@ -20,14 +20,14 @@ import numpy
 
 from lazyarr.codegen import rows_words as shell
 from lazyarr.codegen.abi import Layout
-from lazyarr.codegen.reduce_plan import AHEAD, PASSES, cut, lasting
+from lazyarr.codegen.reduce_plan import AHEAD, PASSES, STEPS, cut, lasting
 from lazyarr.config import plan_key
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
 from lazyarr.fusion.parfor import SCAN
 from lazyarr.fusion.program import Program
 from lazyarr.hot import ran
-from lazyarr.kernels import Kernel, host
+from lazyarr.kernels import Kernel, host, whole_of
 from lazyarr.launch import Prepared, memory, prepare, put_scalar, work
 from lazyarr.plan import PlacedRing, RowBlocks, RowPart
 from lazyarr.records import dataclass, field
@@ -74,6 +74,8 @@ class Ready:
     """For each part: how much of the time it takes, roughly."""
     shell: dict[str, int]
     """Addresses of the kernels that run those."""
+    kernel: str
+    """Which of them does, where no part lags."""
     heating: bool = True
     """Is somebody to hear how long kernels run?"""
     said: tuple[list[bytes], array[int]] | None = None
@@ -184,7 +186,7 @@ def _run(rows: RowBlocks, ready: Ready, words: array[int], watch: Watch | None) 
             _care(words, watch.look(_last(rows, words, chunks, at_end), at_end > 0))
 
     if not strips:
-        parallel_for(kernels[shell.ROWS], at, ready.chunks, ready.threads)
+        parallel_for(kernels[ready.kernel], at, ready.chunks, ready.threads)
     else:
         if watch is not None:
             _care(words, watch.masks)
@@ -227,12 +229,15 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     own_bytes = copy_bytes + -(-max(k.scratch_bytes for k in kernels.values()) // LINE) * LINE
     threads = min(threads, rows.chunks)
     usual = [kernels[id(part.program)].kernel for part in rows.parts]
+    is_bound = _is_bound(rows, kernels.values(), threads)
+    bound_bytes = is_bound * copy_bytes * len(parts)
     ready = Ready(
         array("q", bytes(8 * (shell.FIRST + shell.PER_PART * len(parts)))), [], [[] for _ in parts], [],
         threads, -(-rows.chunks // rows.run(threads)),
-        threads * own_bytes + rows.slots(threads) * rows.own_bytes,
+        threads * (own_bytes + bound_bytes) + rows.slots(threads) * rows.own_bytes,
         sum(k.ops for k in usual), all(past[key] == k.kernel.nontemporal for key, k in kernels.items()),
         [*usual, *(k.kernel for k in kernels.values())], _shares(rows), ROWS.addresses(),
+        shell.BOUND if is_bound else shell.ROWS,
     )  # fmt: skip
     words = ready.words
     for kernel in usual:
@@ -271,6 +276,8 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     else:
         own_bytes += rows.own_bytes
         words[shell.SLOTS_AT] = own_bytes - rows.own_bytes
+        words[shell.BOUND_AT], words[shell.BOUND_BYTES] = own_bytes, copy_bytes
+        own_bytes += bound_bytes
     words[shell.SLOT_BYTES] = rows.own_bytes
     words[shell.MEMORY_BYTES] = own_bytes
     words[shell.SCRATCH_AT] = copy_bytes
@@ -284,6 +291,18 @@ def _prepare(rows: RowBlocks, threads: int, streams: bool) -> Ready:
     words[shell.DONE_AT] = len(words) * words.itemsize
     words.extend([0] * 2 * shell.WORDS * words[shell.STRIPS])
     return ready
+
+
+def _is_bound(rows: RowBlocks, kernels: Collection[Prepared], threads: int) -> bool:
+    """Are all blocks but the last one alike, one behind the other, and does a chunk have several of them?
+
+    (A kernel with a lone result remembers in its words that this is decided.)"""
+    alike = all(
+        _variants(part)[0] == (part.program, True) and rows.span(part) == (0, rows.blocks)
+        and part.program.parfor.dims.strip("r") for part in rows.parts
+    )
+    simple = not (rows.delay or rows.outer or rows.rings) and all(k.chunks == 1 for k in kernels)
+    return alike and simple and rows.run(threads) > 1
 
 
 def _margins(placed: PlacedRing, places: Mapping[int, int]) -> list[int]:
@@ -308,7 +327,8 @@ def _fetched(rows: RowBlocks) -> list[dict[int, int]]:
     readers = dict[int, dict[int, int]]()
     found: list[dict[int, int]] = [{} for _ in rows.parts]
     long = {k for k, part in enumerate(rows.parts) if lasting(part.program.parfor, host())}
-    passes = PASSES if tuning(host().name).next_rows else 0
+    when = tuning(host().name).next_rows
+    passes = PASSES if when == "always" or (when == "stored" and rows.streamed) else 0
     for number, part in enumerate(rows.parts):
         parfor, shape = part.program.parfor, part.program.loops.shape
         if parfor.dims[-1] != "r":
@@ -352,18 +372,20 @@ def _add(
         offset += part.inside[k] if own else 0
         offset -= part.start * move if rows else 0
         laid += 8 * word, 0 if own else bases[k], offset, move * rows, *part.sources[k][:2]
-    key = kernel.kernel.address, kernel.chunks, bytes(kernel.words), *laid, *program.moves, *ahead.items()
+    address = _address(kernel)
+    key = address, kernel.chunks, bytes(kernel.words), *laid, *program.moves, *ahead.items()
     if not kernel.scalars and key in ready.alike:
         return ready.alike[key]
     words, first = ready.words, len(ready.words)
     ready.alike[key] = first
-    words.extend([0] * shell.MOVES + [0, 0])
+    words.extend([0] * shell.VARIANT)
     jumps: list[int] = []
     for _, *across in (reversed(move) for move in program.moves if move):
         jumps.append(8 * len(words))
         words.extend(across)
     moves = len(words)
-    for k in range(len(kernel.pointers)):
+    steps = laid[shell.STEP :: shell.JUMPS]
+    for k in sorted(range(len(steps)), key=lambda k: not steps[k]):
         words.extend(laid[k * shell.JUMPS : (k + 1) * shell.JUMPS])
         words.append(jumps[k] if jumps else 0)
     template = len(words)
@@ -375,11 +397,19 @@ def _add(
         ready.scalars[number] = [[] for _ in kernel.scalars]
     for places, word in zip(ready.scalars[number], kernel.scalars, strict=True):
         places.append(template + word)
-    words[first : first + shell.MOVES + 2] = array("q", [
-        kernel.kernel.address, kernel.chunks, 8 * template, -(-len(kernel.words) // shell.WORDS), 8 * moves,
-        len(kernel.pointers),
+    words[first : first + shell.VARIANT] = array("q", [
+        address, kernel.chunks, 8 * template, -(-len(kernel.words) // shell.WORDS), 8 * moves,
+        len(steps), sum(map(bool, steps)),
     ])  # fmt: skip
     return first
+
+
+def _address(p: Prepared) -> int:
+    """What runs a block."""
+    kernel = p.kernel
+    if kernel.fold and p.chunks == 1 and p.words[kernel.layout.extra(STEPS)] == 1 and not p.partial_bytes:
+        return whole_of(kernel)
+    return kernel.address
 
 
 def _kernel(program: Program, streams: bool) -> Prepared:

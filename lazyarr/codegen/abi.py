@@ -14,6 +14,9 @@ from __future__ import annotations
 
 from lazyarr.records import NamedTuple
 
+WHOLE = "_whole"
+"""Ends the name of a hot fold's kernel for launches that are one chunk, and fold all outputs in one step."""
+
 SCALAR_WORDS = 8
 SCALAR_BYTES = 8 * SCALAR_WORDS
 

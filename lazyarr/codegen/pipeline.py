@@ -52,6 +52,8 @@ class Source:
     word ``layout.extra(reduce_plan.FOLD)``.  Shells do not depend on the body: programs share them."""
     combine: Module | None = None
     """The function that folds partial results."""
+    whole: bool = False
+    """Does the text have a kernel for launches that are one chunk, named ``symbol + abi.WHOLE``?"""
 
 
 class Pass(NamedTuple):

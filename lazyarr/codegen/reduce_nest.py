@@ -4,9 +4,14 @@ In:  a `Reduce`; at run time the address of its fold function.
 Out: ``void kernel(words, chunk, tid)``: for each step and output of the chunk, the fold of the step, taken
 into the output, which is the accumulator, or kept as a partial result.
 Steps are the outer loop: where runs of one output lie far apart, those of its neighbours lie between.
+
+Blocks of rows are launches of one chunk and one step, as short as a row or two: for these a hot kernel has a
+chunk function that looks for nothing (`whole_function`).
 """
 
 from __future__ import annotations
+
+from contextlib import nullcontext
 
 from lazyarr.codegen import emit_calls
 from lazyarr.codegen.emitters_types import Value, convert
@@ -40,6 +45,13 @@ def kernel_function(r: Reduce, name: str) -> Function:
     return b
 
 
+def whole_function(r: Reduce, name: str, fold: str) -> Function:
+    """The same where a launch is one chunk that folds all outputs in one step; `fold` is the function."""
+    b = Function(r.target, name, CHUNK_PARAMS)
+    Nest(r, b, f"@{fold}").write_whole()
+    return b
+
+
 @dataclass(slots=True)
 class Step:
     """One step, as values: the elements of the group's index space, and how far the rows are moved."""
@@ -56,9 +68,9 @@ class Step:
 class Nest:
     """Writes the chunk function."""
 
-    def __init__(self, r: Reduce, b: Function) -> None:
+    def __init__(self, r: Reduce, b: Function, fold: str = "") -> None:
         self.r, self.b = r, b
-        self.fold = b.word("%words", r.layout.extra(FOLD), "ptr")
+        self.fold = fold or b.word("%words", r.layout.extra(FOLD), "ptr")
         self.ctx = b.alloca(f"[{r.context.bytes} x i8]", 16)
         self.out = b.alloca(f"[{SLOT * len(r.folds)} x i8]", 16)
         b.put(self.ctx, r.context.raised, "i32", "0")
@@ -75,23 +87,34 @@ class Nest:
         self.run = r.extra(b, RUN)
         chunk = decode(r, b, self.steps)
         b.put(self.ctx, r.context.thread, "i64", "%tid")
-        results = dict.fromkeys(f.how.out for f in r.folds)
         with b.loop(chunk.first, chunk.last) as (number, _):
-            step = self.locate(number)
-            if r.beside:
-                self.lots(step, chunk, [*r.rows, *results])
-            else:
-                with outputs(r, b, chunk, r.outer, [*r.rows, *results]) as (output, at):
-                    self.one(step, output, at)
+            self.step(self.locate(number), chunk)
+
+    def write_whole(self) -> None:
+        r, b = self.r, self.b
+        self.steps, self.partials, self.whole = "1", "0", ""
+        b.put(self.ctx, r.context.thread, "i64", "%tid")
+        low, high = dict.fromkeys(r.outer, "0"), {d: r.extent(b, d) for d in r.outer}
+        self.step(Step("0", "0", r.size(b, r.space), {}, "true"), Chunk(low, high, "0", "1"))
+
+    def step(self, step: Step, chunk: Chunk) -> None:
+        """One step of the chunk's outputs."""
+        r, b = self.r, self.b
+        operands = [*r.rows, *dict.fromkeys(f.how.out for f in r.folds)]
+        if r.beside:
+            self.lots(step, chunk, operands)
+        else:
+            with outputs(r, b, chunk, r.outer, operands) as (output, at):
+                self.one(step, output, at)
 
     def locate(self, number: str) -> Step:
         """Which elements a step folds: its run, the subtree in it, the rows of the outer 'r' loops."""
         r, b = self.r, self.b
         depth, runs = r.extra(b, DEPTH), r.extra(b, RUNS)
         rest = b.op(f"lshr i64 {number}, {depth}")
-        start = b.mul(b.op(f"urem i64 {rest}, {runs}"), self.run)
+        rest, place = b.divided(rest, runs)
+        start = b.mul(place, self.run)
         n = b.smaller(self.run, b.op(f"sub i64 {self.space}, {start}"))
-        rest = b.op(f"udiv i64 {rest}, {runs}")
         start, n = subtree(b, number, depth, start, n, lambda n: halve(b, n, r.per_element))
         first = b.op(f"icmp eq i64 {number}, 0")
         return Step(number, start, n, self.rows(rest), first)
@@ -102,8 +125,7 @@ class Nest:
         moved: dict[int, str] = {}
         for d in reversed(r.sequence):
             extent = r.extent(b, d)
-            i = b.op(f"urem i64 {rest}, {extent}")
-            rest = b.op(f"udiv i64 {rest}, {extent}")
+            rest, i = b.divided(rest, extent)
             for k in r.rows:
                 bytes_ = b.mul(i, r.stride(b, k, d))
                 moved[k] = b.add(moved[k], bytes_) if k in moved else bytes_
@@ -115,7 +137,8 @@ class Nest:
         *outer, inner = r.outer
         low, high = chunk.low[inner], chunk.high[inner]
         short = b.op(f"icmp ult i64 {b.add(step.count, '-1')}, {LEAF // r.per_element}")
-        short = b.op(f"and i1 {short}, {self.whole}")
+        if self.whole:
+            short = b.op(f"and i1 {short}, {self.whole}")
         if r.lanes:
             self.crossed(step, chunk, operands)
         many = b.op(f"and i64 {b.op(f'sub i64 {high}, {low}')}, {-OUTPUTS}")
@@ -137,7 +160,9 @@ class Nest:
         *outer, row, column = r.outer
         counts = {d: b.op(f"sub i64 {chunk.high[d]}, {chunk.low[d]}") for d in (row, column)}
         short = b.op(f"icmp ult i64 {b.add(step.count, '-1')}, {CROSSED_RUN}")
-        once = b.op(f"and i1 {b.op(f'icmp eq i64 {self.steps}, 1')}, {b.op(f'and i1 {short}, {self.whole}')}")
+        if self.whole:
+            short = b.op(f"and i1 {short}, {self.whole}")
+        once = b.op(f"and i1 {b.op(f'icmp eq i64 {self.steps}, 1')}, {short}")
         enough = b.op(f"and i1 {once}, {b.op(f'icmp sge i64 {counts[row]}, {LEAST_ROWS}')}")
         enough = b.op(f"and i1 {enough}, {b.op(f'icmp sge i64 {counts[column]}, {r.lanes}')}")
         with b.when(enough), outputs(r, b, chunk, outer, operands) as (_, base):
@@ -189,10 +214,10 @@ class Nest:
             self.unless_decided(r.folds[0], step)
         else:
             self.call(step)
-        with b.when(self.whole):
+        with b.when(self.whole) if self.whole else nullcontext():
             for fold in r.folds:
                 self.take_in(fold, step, at)
-        if not r.sequential:
+        if self.whole and not r.sequential:
             with b.otherwise(self.whole):
                 self.keep(output, step)
 

@@ -27,8 +27,8 @@ class Chunk:
 def decode(r: Reduce, b: Function, steps: str) -> Chunk:
     """The place of chunk number ``%chunk``."""
     grain = r.extra(b, GRAIN)
-    groups = b.op(f"sdiv i64 {b.add(steps, b.add(grain, '-1'))}, {grain}")
-    rest, number = b.op(f"udiv i64 %chunk, {groups}"), b.op(f"urem i64 %chunk, {groups}")
+    before_last, _ = b.divided(b.add(steps, "-1"), grain)
+    rest, number = b.divided("%chunk", b.add(before_last, "1"))
     first = b.mul(number, grain)
     low, high = tiles(r, b, rest)
     return Chunk(low, high, first, b.smaller(b.add(first, grain), steps))
@@ -39,8 +39,8 @@ def tiles(r: Reduce, b: Function, rest: str) -> tuple[dict[int, str], dict[int, 
     low, high = {}, {}
     for d in reversed(r.outer):
         grid, tile = (b.word("%words", w(d)) for w in (r.layout.grid, r.layout.tile))
-        low[d] = b.mul(b.op(f"urem i64 {rest}, {grid}"), tile)
-        rest = b.op(f"udiv i64 {rest}, {grid}")
+        rest, place = b.divided(rest, grid)
+        low[d] = b.mul(place, tile)
         high[d] = b.smaller(b.add(low[d], tile), r.extent(b, d))
     return low, high
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lazyarr.codegen.abi import WHOLE
 from lazyarr.codegen.emit_status import fpe_bits
 from lazyarr.codegen.folds import refusal
 from lazyarr.codegen.loopir import Blocks, Kernel
@@ -23,7 +24,7 @@ from lazyarr.codegen.reduce_flow import Function
 from lazyarr.codegen.reduce_inner import in_registers
 from lazyarr.codegen.reduce_kernel import Reduce
 from lazyarr.codegen.reduce_leaves import fold_functions
-from lazyarr.codegen.reduce_nest import kernel_function
+from lazyarr.codegen.reduce_nest import kernel_function, whole_function
 from lazyarr.codegen.reduce_outer import (
     accumulator_bytes,
     begins_with_first,
@@ -54,13 +55,17 @@ def compile_reduction(parfor: Parfor, target: Target, verify: bool = False, hot:
         raise ValueError(why)
     r = Reduce(parfor if across(parfor) else counted(parfor), target, hot=hot)
     r, functions = _across(r, verify) if across(parfor) else _along(r, verify)
+    whole = hot and not (across(parfor) or r.loops or any(f.packs for f in r.folds))
+    if whole:
+        functions[-1].public = True
+        functions.append(whole_function(r, PLACEHOLDER + WHOLE, PLACEHOLDER))
     main = _module(functions, target)
     shell = None if across(parfor) else _shared(r, kernel_function)
     combined = not r.sequential and not any(f.packs for f in r.folds)
     combine = _shared(r, combine_function) if combined else None
     return Source(
         ir=main.ir, symbol=main.symbol, layout=r.layout, loops=r.loops, scratch_bytes=r.scratch_bytes,
-        block=0, flags=fpe_bits(r.categories), shell=shell, combine=combine,
+        block=0, flags=fpe_bits(r.categories), shell=shell, combine=combine, whole=whole,
     )  # fmt: skip
 
 
@@ -141,7 +146,7 @@ def _shared(r: Reduce, write: Callable[[Reduce, str], Function]) -> Module:
 
 
 def _module(functions: list[Function], target: Target, prefix: str = "") -> Module:
-    """Text of functions, of which the last is for others to call."""
+    """Text of functions, of which the last is for others to call, and those that are public."""
     functions[-1].public = True
     declarations = dict.fromkeys(line for b in functions for line in b.declarations)
     text = "\n".join([*(b.text() for b in functions), *declarations, ""])

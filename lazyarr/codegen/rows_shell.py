@@ -2,8 +2,8 @@
 
 In:  at run time, addresses of kernels with templates of their words, and how operands move from block to
      block.
-Out: ``void rows(words, chunk, tid)``, the same for all programs, and for chains whose kernels lag behind one
-     another `strips` and `seams`.
+Out: ``void rows(words, chunk, tid)``, the same for all programs, `bound` for blocks that are alike, and for
+     chains whose kernels lag behind one another `strips` and `seams`.
 Each thread has memory of its own: a copy of the words of the kernel that runs, in which the operands'
 addresses are the block's; and scratch memory.  The values that pass from kernel to kernel lie in a slot.
 
@@ -32,8 +32,9 @@ a thread begins; the rest report it themselves.  What they are given: `rows_word
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial, reduce
 
 from lazyarr.codegen.abi import Layout
 from lazyarr.codegen.emit_status import take
@@ -49,6 +50,9 @@ from lazyarr.codegen.rows_words import (
     BEGIN,
     BEYOND,
     BODY,
+    BOUND,
+    BOUND_AT,
+    BOUND_BYTES,
     BYTES,
     CARE,
     CHUNKS,
@@ -76,6 +80,7 @@ from lazyarr.codegen.rows_words import (
     MOST,
     MOVE_COUNT,
     MOVES,
+    MOVING,
     OUTER,
     OUTER_AT,
     PARTS,
@@ -133,9 +138,13 @@ class Stretch(NamedTuple):
         return b.add(self.low, b.mul(low, self.low_step)), b.add(self.high, b.mul(high, self.high_step))
 
 
+ALONE = Stretch("0", "0", "0", "0", "false")
+"""Of blocks that do not lag."""
+
+
 def rows_kernels(target: Target) -> str:
     """The text of their module."""
-    return "\n".join(f(target) for f in (_copy_margins, _run_part, _rows, _strips, _seams))
+    return "\n".join(f(target) for f in (_copy_margins, _run_part, _rows, _bound, _strips, _seams))
 
 
 def _copy_margins(target: Target) -> str:
@@ -182,7 +191,8 @@ def _run_part(target: Target) -> str:
             nbytes = b.add(b.mul(b.word(table, PIECES), str(8 * PER_PIECE)), str(8 * FIRST_PIECE))
             left.next = [b.add(left.now[0], nbytes)]
     variant = b.at("%words", place)
-    _bind(b, variant)
+    _bind(b, variant, "%own", "%block", partial(_slot, b))
+    _jumps(b, variant)
     b.put("%own", 8 * Layout.SCRATCH, "ptr", scratch)
     kernel = b.word(variant, KERNEL, "ptr")
     with b.loop("0", b.word(variant, CHUNKS)) as (chunk, _):
@@ -213,7 +223,40 @@ def _rows(target: Target) -> str:
             b.loop("0", b.word("%words", PARTS)) as (number, _),
             b.when(_all(b, _reached(b, _part(b, number), block))),
         ):
-            _run(b, number, block, across, own, slot, "true", Stretch("0", "0", "0", "0", "false"))
+            _run(b, number, block, across, own, slot, "true", ALONE)
+    return b.text()
+
+
+def _bound(target: Target) -> str:
+    """The same where all blocks but the last one are alike: each kernel's words are bound once for all blocks
+    of a chunk, and move on from one to the next."""
+    b = _public(target, BOUND)
+    own, status = _own(b), b.alloca("i32", 4)
+    slot, scratch, bound = (b.at(own, b.word("%words", k)) for k in (SLOTS_AT, SCRATCH_AT, BOUND_AT))
+    apart, last = b.word("%words", BOUND_BYTES), b.word("%words", LAST)
+    first = b.mul("%chunk", b.word("%words", RUN))
+    end = b.smaller(b.add(first, b.word("%words", RUN)), b.word("%words", ALL))
+
+    @contextmanager
+    def parts() -> Iterator[tuple[str, str, str]]:
+        """A loop over the parts: its words, the variant of most blocks, the words that are bound."""
+        with b.loop("0", b.word("%words", PARTS)) as (number, _):
+            part = _part(b, number)
+            yield part, b.at("%words", b.word(part, BODY)), b.at(bound, b.mul(number, apart))
+
+    with parts() as (_, variant, mine):
+        _bind(b, variant, mine, first, lambda *_: slot)
+        b.put(mine, 8 * Layout.SCRATCH, "ptr", scratch)
+    with b.loop(first, b.smaller(end, last)), parts() as (part, variant, mine):
+        b.do(f"call void {b.word(variant, KERNEL, 'ptr')}(ptr {mine}, i64 0, i64 0)")
+        take(b, status, b.at("%words", b.word(part, RAISED)))
+        with _moves(b, variant, mine, MOVING) as (move, place):
+            b.put(place, 0, "i64", b.add(b.word(place, 0), b.word(move, STEP)))
+    with parts() as (part, _, mine):
+        report(b, mine, b.at("%words", b.word(part, RAISED)))
+    is_there = b.op(f"icmp sgt i64 {end}, {last}")
+    with b.when(is_there), b.loop("0", b.word("%words", PARTS)) as (number, _):
+        _run(b, number, last, "0", own, slot, "true", ALONE)
     return b.text()
 
 
@@ -312,25 +355,36 @@ def _run(
     )
 
 
-def _bind(b: Function, variant: str) -> None:
-    """The words of a kernel for this block."""
+def _bind(b: Function, variant: str, own: str, block: str, slot: Callable[[str, str], str]) -> None:
+    """The words of a kernel for a block; `slot` says where values lie, by LAG and FRONT of what made them."""
     template = b.at("%words", b.word(variant, TEMPLATE))
     with b.loop("0", b.word(variant, COUNT)) as (k, _):
         at = b.mul(k, str(8 * WORDS))
         line = b.op(f"load <{WORDS} x i64>, ptr {b.at(template, at)}, align 8")
-        b.do(f"store <{WORDS} x i64> {line}, ptr {b.at('%own', at)}, align 8")
-    moves = b.at("%words", b.word(variant, MOVES))
-    with b.loop("0", b.word(variant, MOVE_COUNT)) as (k, _):
-        move = b.at(moves, b.mul(k, str(8 * PER_MOVE)))
-        at = b.add(b.word(move, AT), b.mul("%block", b.word(move, STEP)))
-        place, base = b.at("%own", b.word(move, WORD)), b.word(move, BASE)
+        b.do(f"store <{WORDS} x i64> {line}, ptr {b.at(own, at)}, align 8")
+    with _moves(b, variant, own, MOVE_COUNT) as (move, place):
+        at = b.add(b.word(move, AT), b.mul(block, b.word(move, STEP)))
+        base = b.word(move, BASE)
         b.put(place, 0, "i64", b.add(at, b.word(b.at("%words", base), 0)))
         with b.when(b.op(f"icmp eq i64 {base}, 0")):
-            slot = b.op(f"ptrtoint ptr {_slot(b, b.word(move, MADE), b.word(move, MADE_FRONT))} to i64")
-            b.put(place, 0, "i64", b.add(at, slot))
+            here = b.op(f"ptrtoint ptr {slot(b.word(move, MADE), b.word(move, MADE_FRONT))} to i64")
+            b.put(place, 0, "i64", b.add(at, here))
+
+
+@contextmanager
+def _moves(b: Function, variant: str, own: str, count: int) -> Iterator[tuple[str, str]]:
+    """A loop over as many moves of a variant as word `count` says: each, and the operand's pointer."""
+    moves = b.at("%words", b.word(variant, MOVES))
+    with b.loop("0", b.word(variant, count)) as (k, _):
+        move = b.at(moves, b.mul(k, str(8 * PER_MOVE)))
+        yield move, b.at(own, b.word(move, WORD))
+
+
+def _jumps(b: Function, variant: str) -> None:
+    """To the rows along other axes in which the block is, if there are any."""
     outer = b.word("%words", OUTER)
     with b.when(b.op(f"icmp sgt i64 {outer}, 0")):
-        _jump(b, outer, moves, b.word(variant, MOVE_COUNT))
+        _jump(b, outer, b.at("%words", b.word(variant, MOVES)), b.word(variant, MOVE_COUNT))
 
 
 def _jump(b: Function, outer: str, moves: str, count: str) -> None:

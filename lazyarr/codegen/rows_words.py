@@ -5,13 +5,14 @@ it), LAST (number of the last block, in one row of each of those axes), ALL (blo
 RUN (blocks of a chunk), OUTER (how many of these there are),
 OUTER_AT (their extents, the last one first), PARTS (number of kernels), STRIPS, MOST (the largest lag),
 BEYOND (the most that LAG and FRONT of a part are together), DELAY, SLOTS_AT (in the memory), SLOT_BYTES,
-STOP, DONE_AT (a cache line for each strip, then for each seam: threads write there all the time); then a
-part for each of the kernels that take turns.
+STOP, DONE_AT (a cache line for each strip, then for each seam: threads write there all the time), BOUND_AT
+and BOUND_BYTES (of a thread's memory: where each part's words lie that are bound once, and how far apart);
+then a part for each of the kernels that take turns.
 A part: LAG (which it leaves out at the end of a strip), FRONT (which it leaves out where one begins), BEGIN
 and END (its blocks), RAISED (the word that collects floating-point status), CARE (what of that stops the
 strips), its variants in the first block, in others, in the last one: HEAD, BODY, TAIL, and MARGINS, or 0.
 A variant: KERNEL (function), CHUNKS (of a block), TEMPLATE and COUNT (its words, in lines of `WORDS`),
-MOVES and MOVE_COUNT.
+MOVES and MOVE_COUNT, and MOVING (how many of these, the first ones, have a STEP).
 A move: WORD (of the operand's pointer), BASE (the word of its buffer's address; 0 for the slot), AT (where
 it begins there in block 0), STEP (bytes from block to block), MADE and MADE_FRONT (LAG and FRONT of the
 kernel that fills the slot), JUMPS (as many words as OUTER says: bytes from row to row along those axes).
@@ -30,11 +31,12 @@ from lazyarr.codegen.abi import Layout
 MEMORY = Layout.SCRATCH
 (
     MEMORY_BYTES, SCRATCH_AT, LAST, ALL, RUN, OUTER, OUTER_AT, PARTS, STRIPS, MOST, BEYOND, DELAY, SLOTS_AT,
-    SLOT_BYTES, STOP, DONE_AT, FIRST
-) = range(Layout.FIRST, Layout.FIRST + 17)  # fmt: skip
+    SLOT_BYTES, STOP, DONE_AT, BOUND_AT, BOUND_BYTES, FIRST
+) = range(Layout.FIRST, Layout.FIRST + 19)  # fmt: skip
 LAG, FRONT, BEGIN, END, RAISED, CARE, HEAD, BODY, TAIL, MARGINS = range(10)
 PER_PART = 10
-KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT = range(6)
+KERNEL, CHUNKS, TEMPLATE, COUNT, MOVES, MOVE_COUNT, MOVING = range(7)
+VARIANT = 7
 WORD, BASE, AT, STEP, MADE, MADE_FRONT, JUMPS = range(7)
 PER_MOVE = 7
 FROM, TO, ROW, BEFORE, ROWS_EACH, HEIGHT, PIECES, FIRST_PIECE = range(8)
@@ -43,7 +45,9 @@ PER_PIECE = 6
 WORDS = 8
 """Of a template, which are copied together; and of a cache line."""
 
-SYMBOLS = ROWS, STRIP, SEAM = "lazyarr_rows", "lazyarr_rows_strips", "lazyarr_rows_seams"
+SYMBOLS = ROWS, BOUND, STRIP, SEAM = (
+    "lazyarr_rows", "lazyarr_rows_bound", "lazyarr_rows_strips", "lazyarr_rows_seams"
+)
 
 
 def slots(delay: int) -> int:

@@ -55,9 +55,10 @@ def fetched(rows: RowBlocks, words: array[int], of: int) -> Fetched:
         if "r" not in part.program.parfor.dims:
             continue
         layout = launch_rows._kernel(part.program, False).kernel.layout
-        for k in range(words[body + shell.MOVE_COUNT]):
-            step = words[moves + k * shell.PER_MOVE + shell.STEP]
-            ahead = words[template + layout.extra(AHEAD + k)]
+        pointers = {8 * layout.pointer(k): k for k in range(len(part.program.parfor.operands))}
+        for at in range(moves, moves + words[body + shell.MOVE_COUNT] * shell.PER_MOVE, shell.PER_MOVE):
+            step = words[at + shell.STEP]
+            ahead = words[template + layout.extra(AHEAD + pointers[words[at + shell.WORD]])]
             if ahead and abs(step) == of * rows.rows:
                 found.append((number, ahead, step))
             else:
