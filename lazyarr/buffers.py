@@ -46,14 +46,17 @@ SMALL = 32 << 10
 """Smaller blocks come from NumPy: malloc keeps them warm by itself."""
 WARM: dict[int, list[tuple[numpy.ndarray, int]]] = {}
 """Size of a buffer -> arrays of that size that nobody else holds, and their addresses."""
-WARM_SIZES = 8
+WARM_SIZES = 16
 WARM_EACH = 4
 WARM_MOST = 8 << 20
 """Bytes of the largest of which there are so many."""
 WARM_LARGEST = 4 * WARM_MOST
 """And of the largest of which there is one: filling it takes a hundred times what its allocation takes."""
-WARM_ROOM = WARM_SIZES * WARM_EACH * WARM_MOST
+WARM_ROOM = 32 * WARM_MOST
 """Bytes that must be left of what may be cached."""
+SPARING = 1 << 18
+"""Bytes for which warm arrays are let go: smaller blocks add little to what is held.  (Else two evaluations
+in turns that have none of their sizes in common would find nothing warm.)"""
 MOST_RINGS = 32
 """Rings that nobody uses."""
 RING_ADDRESSES = 64 << 20
@@ -156,7 +159,8 @@ class _Allocator:
 
     def take(self, nbytes: int) -> tuple[int, bool] | None:
         """Address of `nbytes` (whole pages) and whether they are recycled; None: out of memory."""
-        let_go()
+        if nbytes >= SPARING:
+            let_go()
         with _Inside(self._inside), self._lock:
             self._settle()
             start = self._free.take(nbytes)
