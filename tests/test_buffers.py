@@ -322,6 +322,27 @@ def test_warm_arrays_are_let_go_before_more_memory_is_asked_for(fresh):
     del other
 
 
+def test_small_blocks_leave_warm_arrays_where_they_are(fresh):
+    kept = values.Buffer.new(MIB)
+    at = kept.address
+    del kept
+    small = values.Buffer.new(buffers.SPARING // 2)
+    again = values.Buffer.new(MIB)
+    assert again.address == at and usage().peak_live < 2 * MIB
+    del small, again
+
+
+def test_evaluations_in_turns_find_their_memory_warm(fresh):
+    """Of sizes that have nothing in common, as a mask's are that is counted and then read."""
+    turns = (40_000, 130_000), (8 * MIB, MIB, 300_000, 80_000)
+    for _ in range(3):
+        for sizes in turns:
+            held = [values.Buffer.new(n) for n in sizes]
+            del held
+    found = [len(buffers.WARM[n]) for sizes in turns for n in sizes]
+    assert found == [1] * len(found)
+
+
 def test_warm_arrays_count_as_cached(fresh):
     kept = values.Buffer.new(MIB)
     del kept
