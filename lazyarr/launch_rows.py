@@ -327,8 +327,7 @@ def _fetched(rows: RowBlocks) -> list[dict[int, int]]:
     readers = dict[int, dict[int, int]]()
     found: list[dict[int, int]] = [{} for _ in rows.parts]
     long = {k for k, part in enumerate(rows.parts) if lasting(part.program.parfor, host())}
-    when = tuning(host().name).next_rows
-    passes = PASSES if when == "always" or (when == "stored" and rows.streamed) else 0
+    passes = PASSES if tuning(host().name).next_rows else 0
     for number, part in enumerate(rows.parts):
         parfor, shape = part.program.parfor, part.program.loops.shape
         if parfor.dims[-1] != "r":

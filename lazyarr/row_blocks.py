@@ -228,8 +228,6 @@ class _Joining:
             return found
         room, rows = found
         self.chain, self.inside = room.chain, room.inside
-        if any(map(self._streams, range(len(self.steps)))):
-            rows = room.stored(rows)
         # (Of columns the last block has fewer, not more: what they pass on is to take no more than it must.)
         blocks = (self.chain.extent + (rows - 1 if room.columns() else 0)) // rows
         turns = room.places(rows)

@@ -59,9 +59,6 @@ CALLING = 2
 take longer than memory does, and short rows cost them more (softmax of 2,000 rows, blocks of 3 MB: 1.4 to 1.5
 of the time that it takes without them; of 1,000, 1.5 MB: 1.0)."""
 
-STORED_ROWS = 4
-"""Rows of a block, at least, whose results are stored past the caches: else calls of kernels count."""
-
 STRETCH = 512
 """Bytes of what successive rows have side by side, at least, where rows are not contiguous (columns, say)."""
 
@@ -164,14 +161,6 @@ class Room:
         rows = min(chain.extent, rows)
         self.close = self.close and rows >= 2 * chain.reach
         return rows
-
-    def stored(self, rows: int) -> int:
-        """Of so many rows of a block those that it has where results are stored past the caches."""
-        chain, nbytes = self.chain, tuning(host().name).stored_rows
-        if not nbytes or chain.lagging or chain.reach or chain.spread or self._calls():
-            return rows
-        largest = max(touch.row_bytes(axis) for touch, axis, _ in self._largest())
-        return min(rows, max(STORED_ROWS, nbytes // largest))
 
     def _may_be_close(self) -> bool:
         """May groups follow each other by rows?

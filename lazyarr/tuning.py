@@ -38,12 +38,8 @@ class Tuning(NamedTuple):
     sums_share: float = 0.9
     """Share of an array's elements that a mask keeps, at most, of which such sums are made: both sums of each
     octet take longer than to read these again where more are kept."""
-    next_rows: str = "always"
-    """When passes over rows that are in the caches fetch the next ones (`reduce_plan.PASSES`): "always",
-    "stored" where what becomes of rows is stored past the caches, or "" never."""
-    stored_rows: int = 0
-    """Bytes of a block of such rows, roughly: memory gives and takes side by side where blocks are short; 0:
-    they are as large as all others."""
+    next_rows: bool = True
+    """Do passes over rows that are in the caches fetch the next ones (`reduce_plan.PASSES`)?"""
     abreast: int = 1
     """Vectors that an iteration of a hot kernel's loop takes if its body is long (`vectorize.LONG`): their
     chains of operations overlap, where the next iterations are out of the processor's reach."""
@@ -89,12 +85,11 @@ _ZEN3 = _V3._replace(fold_ahead=0, rows_at_once=8, beside_bytes=128)
 side by side within a page, and rows apart as well as eight streams permit.  Packing, and passes over rows,
 were measured on a Zen 3."""
 
-_ZEN4 = _ZEN3._replace(pack_ahead=0, next_rows="")
+_ZEN4 = _ZEN3._replace(pack_ahead=0, next_rows=False)
 """A Zen 4's do so beside packing, too, and from one row to the next."""
 
 _ZEN_ICL = _ICL._replace(
-    sums_ahead=0, sums_blocks=256, sums_share=1.0, abreast=4, next_rows="stored", stored_rows=1 << 14,
-    rows_ahead=0, rows_at_once=8,
+    sums_ahead=0, sums_blocks=256, sums_share=1.0, abreast=4, next_rows=False, rows_ahead=0, rows_at_once=8,
     beside=4, beside_bytes=128, fused_folds=True,
 )  # fmt: skip
 """One that shows its AVX-512 has the same prefetchers, and its window holds no more of long loops."""

@@ -18,7 +18,6 @@ from lazyarr.codegen import rows_words as shell
 from lazyarr.codegen.abi import WHOLE
 from lazyarr.counters import COUNT
 from lazyarr.launch_rows import Ready
-from lazyarr.tuning import tuning
 
 Program = Callable[..., Any]
 ROWS, ROW = 600, 50
@@ -179,16 +178,3 @@ def test_kernels_that_become_hot_are_called(prepared: list[Ready], monkeypatch: 
         hot.wait()
         numpy.testing.assert_array_equal(numpy.asarray(standardised(lazyarr, mine)), y)
         assert len(prepared) == 1
-
-
-@pytest.mark.parametrize("nbytes", [0, 1 << 14])
-def test_stored_rows(prepared: list[Ready], monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
-    """Where what becomes of rows goes past the caches blocks are short, on some CPUs."""
-    numbers = tuning(kernels.host().name)._replace(stored_rows=nbytes)
-    monkeypatch.setattr(row_room, "tuning", lambda level: numbers)
-    monkeypatch.setattr(row_room, "cache_bytes", lambda: 1 << 20)
-    monkeypatch.setattr("lazyarr.row_blocks.NONTEMPORAL_BYTES", 1 << 16)
-    same(standardised, array("d", 2000, 256))
-    blocks = prepared[0].words[shell.LAST] + 1
-    assert blocks == (2000 // (nbytes // 2048) if nbytes else blocks)
-    assert nbytes or blocks <= 100
