@@ -330,24 +330,26 @@ class _Joining:
     def _reusable(self) -> Iterator[tuple[int, tuple[int, ...]]]:
         """What is stored, and for each: values in whose memory it may lie, since the chain reads them no
         later, in time and not just in the order of steps, and in the same rows only."""
-        reads: dict[int, Reads] = {}
-        for at, (axis, touches) in enumerate(zip(self.chain.axes, self.chain.touches, strict=True)):
-            for t in touches:
-                if not t.writes:
-                    reads.setdefault(self.w.numbers[id(t.value)], []).append((at, axis, t))
-        self._left(reads)
+        outer = self.chain.outer
+        levels = [*(level.within(outer[:depth]) for depth, level in enumerate(outer)), self.chain]
+        """Rows are the same if they are so at each level: one block of rows within one outer row."""
+        reads, *nested = map(self._reads, levels[::-1])
         # (What a masked write leaves of an old value that nobody else reads is among the operands only.)
         last: dict[int, int] = {}
         for at, s in enumerate(self.steps):
             last.update((v, at) for k, v in enumerate(s.operands) if k not in s.written)
         lags, ways = [*zip(self.chain.lags, self.chain.fronts, strict=True)], dict[Any, int]()
+
+        def read(v: int) -> list[tuple[Reads, int]]:
+            return [(each[v], way_of(each[v], lags, ways)) for each in (reads, *nested)]
+
         ending = [
-            (self.own[v], max(found[-1][0], last.get(v, -1)), found, way_of(found, lags, ways))
+            (self.own[v], max(found[-1][0], last.get(v, -1)), read(v))
             for v, found in reads.items() if v not in self.inside
         ]
         known: dict[tuple[object, ...], bool] = {}     # the answers for what is read in the same way before
 
-        def fits(found: Reads, end: int, way: int, k: int, to: Touch, axis: int) -> bool:
+        def fits(found: Reads, way: int, end: int, k: int, to: Touch, axis: int) -> bool:
             if end == k or not (way and to.like):
                 return fits_in(found, k, to, axis, lags)
             key = way, to.like, axis, lags[k]
@@ -355,20 +357,31 @@ class _Joining:
                 known[key] = fits_in(found, k, to, axis, lags)
             return known[key]
 
-        for k, (step, axis) in enumerate(zip(self.steps, self.chain.axes, strict=True)):
-            mine = {id(t.value): t for t in self.chain.touches[k] if t.writes}
+        for k, step in enumerate(self.steps):
+            mine = [
+                ({id(t.value): t for t in level.touches[k] if t.writes}, level.axes[k])
+                for level in levels[::-1]
+            ]
             for number in step.stored:
                 if number not in self.inside:
                     node = self.w.nodes[number]
-                    to = mine[id(node)] if isinstance(node.op, Map) else None
+                    to = [(t[id(node)], axis) for t, axis in mine] if isinstance(node.op, Map) else None
                     yield self.own[number], () if to is None else tuple([
-                        v for v, end, found, way in ending if end <= k and fits(found, end, way, k, to, axis)
-                    ])
+                        v for v, end, found in ending if end <= k and all(
+                            fits(*each, end, k, *where) for each, where in zip(found, to, strict=True)
+                        )
+                    ])  # fmt: skip
 
-    def _left(self, reads: dict[int, Reads]) -> None:
-        """Masked writes read what they leave of old values, too, where they write."""
-        groups, axes, touches = self.chain.groups, self.chain.axes, self.chain.touches
-        for at, (group, axis, mine) in enumerate(zip(groups, axes, touches, strict=True)):
+    def _reads(self, chain: Chain) -> dict[int, Reads]:
+        """What is read in the rows of one level, by number.
+
+        Masked writes read what they leave of old values, too, where they write."""
+        reads: dict[int, Reads] = {}
+        for at, (axis, touches) in enumerate(zip(chain.axes, chain.touches, strict=True)):
+            for t in touches:
+                if not t.writes:
+                    reads.setdefault(self.w.numbers[id(t.value)], []).append((at, axis, t))
+        for at, (group, axis, mine) in enumerate(zip(chain.groups, chain.axes, chain.touches, strict=True)):
             for node, old in left(group):
                 number = self.w.numbers.get(id(old))
                 if number in reads:
@@ -377,6 +390,7 @@ class _Joining:
                         del reads[number]
                         continue
                     reads[number] = sorted([*reads[number], (at, axis, where[0])], key=itemgetter(0))
+        return reads
 
     def _verify(self, found: RowBlocks) -> None:
         """Does each operand stay within its value, or within the thread's memory, in every block?"""

@@ -201,3 +201,21 @@ def test_rows_of_different_axes_save_nothing(shape: tuple[int, ...]) -> None:
     lazyarr.evaluate(r, c)
     assert numpy.asarray(r).tobytes() == x.sum(0).tobytes()
     assert numpy.asarray(c).tobytes() == x.sum(-1).tobytes()
+
+
+@pytest.mark.parametrize("shape", [(31, 100, 31), (7, 500, 7), (100, 3, 100)])
+@pytest.mark.parametrize("made", [
+    lambda np, x: x.copy("F"),
+    lambda np, x: np.asfortranarray(x),
+    lambda np, x: x.T.copy().T,
+])  # fmt: skip
+def test_nothing_lies_over_what_other_outer_rows_have_yet_to_read(shape: tuple[int, ...], made: Made) -> None:
+    """What is turned round dies, and its rows along the middle axis are those of the result, but not within
+    one row along the first axis."""
+    given = RNG.standard_normal(shape)
+
+    def program(np: Any) -> Any:
+        y = made(np, np.array(given))
+        return y - y.max(-1, keepdims=True)
+
+    numpy.testing.assert_array_equal(numpy.asarray(program(lazyarr)), program(numpy))
