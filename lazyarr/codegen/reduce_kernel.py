@@ -136,7 +136,10 @@ class Reduce:
         return PASSES if ahead and not any(f.packs for f in self.folds) else 0
 
     def status(self, b: Function) -> Status:
-        return Status(b, self.categories, self.floating and bool(self.loops), bool(self.loops))
+        """Packing kernels tell what they raise, too: who feeds others with them forgets the rest."""
+        calls = bool(self.loops)
+        tells = calls or any(f.packs for f in self.folds)
+        return Status(b, self.categories, self.floating and tells, calls)
 
     @cached_property
     def decidable(self) -> bool:
