@@ -127,14 +127,14 @@ def launch_fed(
     ])  # fmt: skip
     kernels = [p.kernel, *(fed.pack.kernel for fed in packs)]
     run_chunks(PORTIONS.addresses()[SYMBOL], words, p.chunks, threads, kernels)
-    own = p.kernel.flags
+    made = 0
     for fed in packs:
-        own |= fed.pack.kernel.flags
-    flags = words[Layout.FLAGS] & own | words[TOLD]
+        made |= fed.pack.kernel.flags
+    flags = words[Layout.FLAGS] & p.kernel.flags | words[TOLD] & made
     if p.partial_bytes:
         inner[Layout.FLAGS] = 0
         parallel_for(p.combine, inner.buffer_info()[0], p.combine_chunks, 1)
-        flags |= inner[Layout.FLAGS]
+        flags |= inner[Layout.FLAGS] & p.kernel.flags
     count_launch(p, words)
     COUNT.fused_ops += sum(fed.pack.kernel.ops for fed in packs)
     del kept, packs, block

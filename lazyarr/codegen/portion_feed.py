@@ -4,11 +4,13 @@ In:  at run time, addresses of a consumer's kernel and of packing kernels, with 
 Out: ``void feed(words, chunk, tid)``, the same for all programs.
 Each thread has memory of its own: copies of the words, in which the pointers to packed elements are
 replaced, and one buffer for each feed.  So elements pass through the second-level cache, not through memory.
+What makes elements tells what it raises apart from the consumer, which may raise what none of its ops is to.
 What it is given: `portion_words`.
 """
 
 from __future__ import annotations
 
+from lazyarr.codegen.emit_status import take
 from lazyarr.codegen.own_words import copy_words, report
 from lazyarr.codegen.portion_words import (
     BUFFER_AT,
@@ -45,9 +47,12 @@ def feed_kernel(target: Target) -> str:
     with b.loop("0", b.word("%words", FEEDS)) as (number, _):
         feed = b.at("%words", b.add(b.mul(number, str(8 * PER_FEED)), str(8 * FIRST)))
         _pack(b, feed, own)
+    status = b.alloca("i32", 4)
+    take(b, status, b.at("%words", 8 * TOLD))
     b.do(f"call void {b.word('%words', INNER, 'ptr')}(ptr {own}, i64 %chunk, i64 %tid)")
-    report(b, own, b.at("%words", 8 * TOLD))
-    return b.text()
+    take(b, status, "%words")
+    report(b, own, "%words")
+    return "\n".join([b.text(), *b.declarations, ""])
 
 
 def _pack(b: Function, feed: str, own: str) -> None:

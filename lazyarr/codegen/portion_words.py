@@ -2,7 +2,8 @@
 reads them.
 
 Words: FLAGS, MEMORY, CALLS as `abi` has them, then MEMORY_BYTES (of one thread), the consumer's INNER
-(function), INNER_WORDS (template) and INNER_COUNT, FEEDS, TOLD (flags that these kernels report themselves);
+(function), INNER_WORDS (template) and INNER_COUNT, FEEDS, TOLD (flags of what makes
+elements; FLAGS: the consumer's);
 then for each feed PACK (function), PACK_WORDS, PACK_COUNT, TABLE (for each chunk: its first block, the end of
 its blocks, and bytes from where all of the packing kernel's result would begin, and all of what the
 consumer reads, to the thread's buffer), COPY_AT and BUFFER_AT (offsets in the thread's memory), OUT_WORD and
