@@ -503,6 +503,9 @@ def empty(nbytes: int) -> Block:
         begin = next(_PLACES) * (spare // 4) // _LINE * _LINE
     pages = nbytes + spare
     found = _allocator.take(pages)
+    if found is None and pages < SPARING:       # (larger ones have let go of these already)
+        let_go()
+        found = _allocator.take(pages)
     if found is None:
         raise _out_of_memory(nbytes)
     start, recycled = found

@@ -63,8 +63,9 @@ class Heat:
         self.made_for = made_for
         self.better: Loaded | None = None
         """The code of tier 2.  That of tier 1 stays, since somebody may be running it."""
-        self.whole: Gate | None = None
-        """What launches of one chunk call, once any is prepared: tier 2 may have a kernel for these."""
+        self.whole: list[Gate] = []
+        """What launches of one chunk call, once any is prepared: tier 2 may have a kernel for these.
+        (Two, if a signal's handler came between: either address is remembered.)"""
 
 
 class Kernel(NamedTuple):
@@ -243,19 +244,20 @@ def whole_of(kernel: Kernel) -> int:
     heat = kernel.heat
     if heat.gate is None or not kernel.fold:
         return kernel.whole or kernel.address
-    if heat.whole is None:
-        heat.whole = Gate()
-        heat.whole.lead(kernel.address)
+    if not heat.whole:
+        gate = Gate()
+        gate.lead(kernel.address)
+        heat.whole.append(gate)
         _lead_whole(heat)
-    return heat.whole.address
+    return heat.whole[0].address
 
 
 def _lead_whole(heat: Heat) -> None:
     """(Whoever comes second, of who compiles and who asks for the gate, finds what the other one made.)"""
-    if heat.whole is not None and heat.better is not None:
-        for symbol, address in heat.better.items():
-            if symbol.endswith(WHOLE):
-                heat.whole.lead(address)
+    for symbol, address in () if heat.better is None else heat.better.items():
+        if symbol.endswith(WHOLE):
+            for gate in heat.whole:
+                gate.lead(address)
 
 
 def _symbols(symbol: str, whole: bool) -> tuple[str, ...]:

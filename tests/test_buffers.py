@@ -332,6 +332,15 @@ def test_small_blocks_leave_warm_arrays_where_they_are(fresh):
     del small, again
 
 
+def test_small_blocks_have_warm_arrays_let_go_before_memory_runs_out(fresh, monkeypatch):
+    kept = values.Buffer.new(MIB)
+    del kept
+    monkeypatch.setattr(fresh._pages, "fresh", lambda nbytes: None)
+    small = values.Buffer.new(buffers.SPARING // 2)
+    assert not any(buffers.WARM.values())
+    del small
+
+
 def test_evaluations_in_turns_find_their_memory_warm(fresh):
     """Of sizes that have nothing in common, as a mask's are that is counted and then read."""
     turns = (40_000, 130_000), (8 * MIB, MIB, 300_000, 80_000)

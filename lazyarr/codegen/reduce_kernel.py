@@ -136,7 +136,7 @@ class Reduce:
         return PASSES if ahead and not any(f.packs for f in self.folds) else 0
 
     def status(self, b: Function) -> Status:
-        return Status(b, self.categories, self.floating and bool(self.loops), bool(self.loops))
+        return Status(b, self.categories, self.floating, bool(self.loops))
 
     @cached_property
     def decidable(self) -> bool:

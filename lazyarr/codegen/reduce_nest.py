@@ -46,7 +46,9 @@ def kernel_function(r: Reduce, name: str) -> Function:
 
 
 def whole_function(r: Reduce, name: str, fold: str) -> Function:
-    """The same where a launch is one chunk that folds all outputs in one step; `fold` is the function."""
+    """The same where a launch is one chunk that folds all outputs in one step; `fold` is the function.
+
+    What it raises stays in the CPU's status flags, for the kernel that runs it to take."""
     b = Function(r.target, name, CHUNK_PARAMS)
     Nest(r, b, f"@{fold}").write_whole()
     return b

@@ -17,6 +17,7 @@ from lazyarr import hot, kernels, launch_rows, plan, planning, row_room
 from lazyarr.codegen import rows_words as shell
 from lazyarr.codegen.abi import WHOLE
 from lazyarr.counters import COUNT
+from lazyarr.dispatch.gates import Gate
 from lazyarr.launch_rows import Ready
 
 Program = Callable[..., Any]
@@ -162,13 +163,18 @@ def test_hot_folds_have_a_kernel_for_one_chunk(prepared: list[Ready]) -> None:
         assert kernels.whole_of(kernel) == (kernel.whole or kernel.address)
 
 
-def test_kernels_that_become_hot_are_called(prepared: list[Ready], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_become_hot_are_called(
+    prepared: list[Ready], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is prepared by then goes on, by other code."""
+    monkeypatch.setattr(kernels, "_kernels", {})
+    monkeypatch.setattr(kernels.jit, "recall", lambda *given, **named: None)
     with lazyarr.options(tier="auto"):
-        x = array("d", row=51)                  # (no other test has compiled these)
+        x = array("d")
         y, mine = standardised(numpy, x), lazyarr.array(x)
         numpy.testing.assert_array_equal(numpy.asarray(standardised(lazyarr, mine)), y)
-        folds = [kernel for kernel in prepared[0].kernels if kernel.fold and kernel.heat.gate is not None]
+        folds = [kernel for kernel in prepared[0].kernels if kernel.fold]
+        assert folds and all(kernel.heat.gate is not None for kernel in folds)
         for kernel in folds:
             before = kernels.whole_of(kernel)
             assert before not in (kernel.address, kernel.whole)
@@ -178,3 +184,25 @@ def test_kernels_that_become_hot_are_called(prepared: list[Ready], monkeypatch: 
         hot.wait()
         numpy.testing.assert_array_equal(numpy.asarray(standardised(lazyarr, mine)), y)
         assert len(prepared) == 1
+
+
+def test_who_asks_while_a_gate_is_made(prepared: list[Ready], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal's handler, say: the addresses that either has got stay those of gates."""
+    same(standardised, array("d"))
+    kernel = next(k for k in prepared[0].kernels if k.fold)
+    kernel = kernel._replace(heat=kernels.Heat(1, Gate(), kernel.heat.made_for))
+    made: list[object] = []
+    given: list[int] = []
+
+    class Asking(Gate):
+        def __init__(self) -> None:
+            super().__init__()
+            made.append(None)
+            if len(made) == 1:
+                given.append(kernels.whole_of(kernel))
+
+    with monkeypatch.context() as m:
+        m.setattr(kernels, "Gate", Asking)
+        given.append(kernels.whole_of(kernel))
+    others = [Gate() for _ in range(3)]
+    assert len(made) == 2 and not {gate.address for gate in others} & {*given}

@@ -5,6 +5,7 @@ Lengths lie round the boundaries of vectors, leaves of the pairwise tree, counte
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -309,6 +310,27 @@ def test_flags_are_reported_once() -> None:
     with pytest.warns(RuntimeWarning, match="divide by zero") as seen:
         x[1 / x > 0].sum()
     assert len([w for w in seen if "divide" in str(w.message)]) == 1
+
+
+@pytest.mark.parametrize("tier", ["1", "2"])
+@pytest.mark.parametrize("kept", [True, False])
+def test_what_is_fed_warns(kept: bool, tier: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing kernels tell what they raise: who feeds others with them forgets the rest.
+
+    (No list of warnings is recorded: for these all would be computed at once.)"""
+    seen: list[str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: seen.append(str(message)))
+    a = RNG.uniform(1, 2, 3 * CHUNK)
+    told = []
+    with lazyarr.options(tier=tier), warnings.catch_warnings():
+        warnings.simplefilter("always")
+        for np in (numpy, lazyarr, lazyarr):
+            x = np.array(a)
+            y = x - a[CHUNK]
+            total = float((x / y)[x > 0.0 if kept else y != 0.0].sum())
+            told.append((total, *seen))
+            seen.clear()
+    assert told[0] == told[1] == told[2] and "divide by zero" in told[0][1]
 
 
 READS = {"fold": lambda v: v.sum(), "map": lambda v: v * 2, "itself": lambda v: v}

@@ -251,3 +251,18 @@ def test_what_several_groups_compute_warns_once(program: Program) -> None:
     with lazyarr.options(jit="always"), shown() as found:
         lazyarr.evaluate(program(lazyarr, lazyarr.array(x), lazyarr.array(Y)))
     assert sorted(str(w.message) for w in found) == sorted(str(w.message) for w in wanted)
+
+
+def test_what_readers_raise_is_not_the_makers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search compares NaNs, which raises `invalid`; NumPy does not tell, and the running sums did not."""
+    told: list[str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: told.append(str(message)))
+    x = RNG.uniform(0, 1, 320_000)
+    x[3::7] = numpy.nan
+    with lazyarr.options(jit="always", tier="2"), warnings.catch_warnings():
+        warnings.simplefilter("always")
+        for threads in (1, 2):
+            with lazyarr.options(num_threads=threads):
+                found = lazyarr.argmax(lazyarr.cumsum(lazyarr.array(x)))
+                assert numpy.asarray(found) == 3
+    assert not told
