@@ -297,6 +297,7 @@ def test_chunks_have_the_callers_floating_point_environment_and_leave_it():
         for mine in (usual, upward, usual, upward):
             words[:] = 0
             call(put)(mine.ctypes.data)
+            pool.trust()                # (chunks that wait for each other, as above)
             parallel_for(spoil, words.ctypes.data, 2, 2)
             call(get)(found.ctypes.data)
             clear = mine[0] & ~0x3F             # no flags: chunks tell what they raise themselves
