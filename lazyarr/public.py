@@ -71,7 +71,7 @@ def borrow(x: Any) -> Any:
     memory = numpy.asarray(Bridge(owner_of(x)))
     memory.flags.writeable = False
     storage = Storage(Expr.leaf(Buffer(memory)))        # no bridge: whoever else holds it is no matter
-    geo = geometry_in(storage, x)
+    geo = geometry_in(storage, x).view()
     geo.flags.writeable = False
     return managed(storage, geo)
 

@@ -23,7 +23,7 @@ from lazyarr.compiling.finding import replay_for
 from lazyarr.compiling.known import Key, Known
 from lazyarr.compiling.lifting import Lifted, lifted
 from lazyarr.compiling.replay import Flagged, Misfit, Replay
-from lazyarr.compiling.short import SWIFT, Short, is_watched, short_way
+from lazyarr.compiling.short import SWIFT, is_watched, short_way
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
 from lazyarr.config import current, options, plan_key
@@ -83,13 +83,17 @@ class Compiled:
         if self.signatures:
             self._check(args, kwargs)
         last = self._known.last
-        if last.__class__ is Short and last.row is not None and not kwargs and sys.gettrace() is None:
-            with LOCK:      # (as `Short.__call__` has it: large data drives what is called out of the caches)
+        if last is not None and last.row is not None and sys.gettrace() is None:
+            given = args if not kwargs and len(args) == last.count else self._known.bound(args, kwargs)
+            if last.is_small:
                 row = last.row
-                found = None if row is None else SWIFT.code.call(row, args, plan_key())
+                found = None if row is None or given is None else SWIFT.code.call(row, given, plan_key())
+            else:
+                with LOCK:  # (as `Way.swift` has it: large data drives what is called out of the caches)
+                    row = last.row
+                    found = None if row is None or given is None else SWIFT.code.call(row, given, plan_key())
             if found is not None and found is not False:
                 last.replay.misfits = 0
-                self.reach = last.replay.reach
                 COUNT.traced_calls += 1
                 return found
             if found is False:
@@ -148,9 +152,10 @@ class Compiled:
     def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a call gives, if it is replayed; else `MISFIT`."""
         last = self._known.last
-        if last is not None and not kwargs:
+        given = None if last is None else self._known.bound(args, kwargs)
+        if last is not None and given is not None:
             try:
-                result = last(args)
+                result = last(given)
             except Flagged:
                 _misfit(self._known, last.key, last.replay)
                 return MISFIT
@@ -158,7 +163,6 @@ class Compiled:
                 result = MISFIT
             if result is not MISFIT:
                 last.replay.misfits = 0
-                self.reach = last.replay.reach
                 COUNT.traced_calls += 1
                 return result
         return self._looked(args, kwargs)
@@ -179,14 +183,13 @@ class Compiled:
             with self._options():
                 replay = replay_for(known, key, inputs)
             if isinstance(replay, Replay):
-                return MISFIT if is_watched() else self._run(known, key, replay, inputs, args, kwargs)
+                return MISFIT if is_watched() else self._run(known, key, replay, inputs, given)
             if replay is not None:
                 return MISFIT
         return MISFIT
 
     def _run(
-        self, known: Known, key: Key, replay: Replay, inputs: tuple[Any, ...], args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        self, known: Known, key: Key, replay: Replay, inputs: tuple[Any, ...], given: tuple[Any, ...]
     ) -> Any:
         result = replayed(replay, inputs)
         if result is MISFIT:
@@ -194,8 +197,7 @@ class Compiled:
             return MISFIT
         replay.misfits, self.reach = 0, replay.reach
         COUNT.traced_calls += 1
-        if not kwargs and len(args) == len(inputs):
-            known.last = short_way(known, key, replay, args)
+        known.last = short_way(known, key, replay, given) if len(given) == len(inputs) else None
         return result
 
     def _with_loops(self) -> Callable[..., Any]:

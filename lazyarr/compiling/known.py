@@ -88,7 +88,7 @@ class Known:
         if not kwargs and self.simple and len(args) == self.count:
             return args
         held = bound(self.code, args, kwargs)
-        if held is None:
+        if held is None or self.fn.__code__ is not self.code:
             return None
         try:
             held |= defaults(self.fn, held)
@@ -109,7 +109,7 @@ class Known:
             elif c in RUNTIME and k not in self.pinned:
                 key.append((c,))
             else:
-                item = _by_value(x)
+                item = by_value(x)
                 if item is None:
                     self.refuse(f"an argument of type {c.__name__}")
                     return None
@@ -117,7 +117,7 @@ class Known:
         return tuple(key)
 
 
-def _by_value(x: Any) -> Key | None:
+def by_value(x: Any) -> Key | None:
     """The item of an object that counts by its value; None for what may be another with the same value."""
     c = x.__class__
     if c in NUMBERS:

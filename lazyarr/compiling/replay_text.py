@@ -18,11 +18,14 @@ from typing import Any
 
 import numpy
 
-from lazyarr.nodes_ir import Making, alike, leaf, whole
+from lazyarr.compiling.calling import WARNED
+from lazyarr.compiling.replay import COUNTED
+from lazyarr.nodes_ir import Making, leaf, lies, whole
+from lazyarr.nodes_words import AXES as AXES_KEPT
 from lazyarr.nodes_words import Word
 from lazyarr.object_fields import DATA, ITEMS, LENGTH, TYPE, VALUE
-from lazyarr.sight_looks import Sighted
-from lazyarr.sight_rows import Also, Row
+from lazyarr.sight_looks import Sighted, same
+from lazyarr.sight_rows import MOST_VALUES, Also, Row
 from lazyarr.sight_text import LAUNCHING, begin, signalled, timed
 from lazyarr.walk_words import MISSING
 
@@ -45,7 +48,20 @@ class Replayed(IntEnum):
     RESULTS_AT = Row.END + 7
     IS_TUPLE = Row.END + 8
     """Are results in a tuple?"""
-    END = Row.END + 9
+    ENTRY = Row.END + 9
+    """The function that runs a small replay (`entry`); 0 where there is a launch."""
+    GIVEN = Row.END + 10
+    """What that is given besides its block: of `Given`s."""
+    GIVEN_AT = Row.END + 11
+    BLOCK = Row.END + 12
+    KERNELS = Row.END + 13
+    OPS = Row.END + 14
+    COUNTS = Row.END + 15
+    """The words of the block that count calls of NumPy's loops."""
+    COUNTS_AT = Row.END + 16
+    CALLS = Row.END + 17
+    """How many there were of it."""
+    END = Row.END + 18
 
 
 class Kind(IntEnum):
@@ -59,6 +75,10 @@ class Kind(IntEnum):
     """An argument that counts by type."""
     ITEM = 3
     """The one element of an array: a result."""
+    NUMPYS = 4
+    """An array of NumPy's."""
+    ITSELF = 5
+    """An argument that is one object."""
 
 
 class Care(IntEnum):
@@ -70,6 +90,9 @@ class Care(IntEnum):
     EXACT = 2
     """An int that floats of 64 bits can be."""
 
+
+NUMBER_BYTES = 32
+"""Of a number that looks like an object of Python's with a value."""
 
 EXACT = 1 << 53
 SINGLE, INFINITE = (int(numpy.float64(x).view("i8")) for x in (numpy.finfo("f").max, numpy.inf))
@@ -86,14 +109,29 @@ class Argument(IntEnum):
     """How plain memory lies, as an operand in `nodes_words.Entry`; so the argument itself begins here."""
 
 
+class Given(IntEnum):
+    """What the entry of small replays is given, at its place: three words."""
+
+    ARGUMENT = 0
+    RESULT = 1
+    NUMBER = 2
+    """An argument that becomes something else: the third word is a `Number`."""
+
+
 class Result(IntEnum):
     KIND = 0
     MAKER = 1
-    """What gives its memory, called without arguments."""
+    """What gives its memory, called without arguments; 0 for an array of NumPy's without holes."""
     GEO = 2
     NBYTES = 3
     """As an int of Python's."""
-    END = 4
+    DTYPE = 4
+    AXES = 5
+    FLAGS = 6
+    """As NumPy's function takes them, which makes it."""
+    DIMS = 7
+    """Its lengths, as many as entries have."""
+    END = 7 + AXES_KEPT
 
 
 def replayed(of: Any, name: str, argument: int) -> Sighted:
@@ -102,7 +140,7 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
     row, args, options = f.load(f.load(f.args), DATA), f.load(f.args, 8), f.load(f.args, 16)
     f.decline_if("ne", f.known(Also.BUSY), 0)
     f.decline_if("eq", f.within("@fits", row, args, options), 0)
-    made, held = f.variable(0), list[str]()
+    made, asked, held = f.variable(0), f.variable(0), list[str]()
     begin(f, row)
 
     def let_go() -> None:
@@ -119,30 +157,47 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
 
     none, false = f.known(Word.NONE), f.known(Word.FALSE)
     with f.listed(row, Replayed.RESULTS, Result.END) as at:
-        memory = f.of_c(Word.CALL, f.load(at, 8 * Result.MAKER), 0, 0, 0)
-        stop_if("eq", memory, 0)
-        f.store(memory, f.nth(f.known(Also.RESULTS), f.get(made)))
+        maker, memory = f.load(at, 8 * Result.MAKER), f.variable(0)
+        with f.when("ne", maker, 0):
+            f.set(asked, 1)
+            f.set(memory, f.of_c(Word.CALL, maker, 0, 0, 0))
+        with f.when("eq", maker, 0):
+            dtype, axes, flags = (f.load(at, 8 * word) for word in (Result.DTYPE, Result.AXES, Result.FLAGS))
+            kind, lengths = f.known(Word.REAL), f.add(at, 8 * Result.DIMS)
+            f.set(memory, f.of_c(Also.NEW_ARRAY, kind, f.held(dtype), axes, lengths, 0, 0, flags, 0))
+        stop_if("eq", f.get(memory), 0)
+        f.store(f.get(memory), f.nth(f.known(Also.RESULTS), f.get(made)))
         f.set(made, f.add(f.get(made), 1))
-    stop_if("eq", f.within("@fits", row, args, options), 0, false)
-    launch = f.variable(f.within("@chosen", row))
-    stop_if("eq", f.get(launch), 0, none)
+    with f.when("ne", f.get(asked), 0):         # (NumPy's arrays are none that Python collects garbage for)
+        stop_if("eq", f.within("@fits", row, args, options), 0, false)
     with f.each(f.load(row, 8 * Row.VALUES)) as k:
         f.on(Word.INCREF, f.value(k))
     held.append(args)
-    ran, took = timed(f, f.get(launch), args, let_go)
-    with f.when("ne", f.within("@raised", f.get(launch)), 0):
-        f.on(Word.DECREF, took)
-        let_go()
-        f.give(f.held(false))
-    f.within("@count", f.get(launch), row, ran, took)
-    with f.when("ne", signalled(f), 0):
-        f.on(Word.DECREF, took)
-        let_go()
-        f.give(0)
-    warming = f.variable(0)
-    with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
-        f.set(warming, f.held(f.load(row, 8 * Row.NUMBER)))
-    stop_if("eq", f.within("@hear", f.get(warming), took), 0)
+    entry = f.load(row, 8 * Replayed.ENTRY)
+    with f.when("ne", entry, 0):
+        raised = f.within("@entered", row)
+        stop_if("eq", raised, MISSING, none)
+        stop_if("ne", f.by("and", raised, WARNED), 0, false)
+        with f.when("eq", f.by("and", f.load(row, 8 * Replayed.CALLS), COUNTED - 1), 0):
+            number, nothing = (f.held(x) for x in (f.load(row, 8 * Row.NUMBER), f.known(Word.ZERO)))
+            stop_if("eq", f.within("@hear", number, nothing), 0)
+    with f.when("eq", entry, 0):
+        launch = f.within("@chosen", row)
+        stop_if("eq", launch, 0, none)
+        ran, took = timed(f, launch, args, let_go)
+        with f.when("ne", f.within("@raised", launch), 0):
+            f.on(Word.DECREF, took)
+            let_go()
+            f.give(f.held(false))
+        f.within("@count", launch, row, ran, took)
+        with f.when("ne", signalled(f), 0):
+            f.on(Word.DECREF, took)
+            let_go()
+            f.give(0)
+        warming = f.variable(0)
+        with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
+            f.set(warming, f.held(f.load(row, 8 * Row.NUMBER)))
+        stop_if("eq", f.within("@hear", f.get(warming), took), 0)
 
     number = f.variable(0)
     with f.listed(row, Replayed.RESULTS, Result.END) as at:
@@ -168,7 +223,9 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
 
 def text(of: Any, argument: int, name: str) -> str:
     """The module: the function, and those that it calls."""
-    private: tuple[Callable[[Any], Making], ...] = (*LAUNCHING, alike, whole, _given)
+    private: tuple[Callable[[Any], Making], ...] = (
+        *LAUNCHING, lies, whole, same, _entered, _given,
+    )  # fmt: skip
     made = [*[make(of) for make in private], _fits(of, argument), replayed(of, name, argument)]
     return "\n".join([each.text() for each in made])
 
@@ -208,25 +265,69 @@ def _fits(of: Any, argument: int) -> Sighted:
                     f.on(Word.CLEAR, None)
                     f.give(0)
                 f.refuse_if("ugt", f.add(n, EXACT), 2 * EXACT)
-        with f.when("ne", kind, Kind.NUMBER):
+        with f.when("eq", kind, Kind.ITSELF):
+            f.refuse_if("ne", x, f.load(at, 8 * Argument.SEEN))
+        with f.when("eq", kind, Kind.NUMPYS):
+            f.refuse_if("ne", f.load(x, TYPE), f.known(Word.REAL))
+            f.refuse_if("eq", f.within("@lies", x, f.add(at, 8 * Argument.LOOK)), 0)
+            f.refuse_if("ne", f.by("and", f.load(x, DATA), f.load(at, 8 * Argument.CARE)), 0)
+        with f.when("ule", kind, Kind.PLAIN):
             f.refuse_if("eq", f.within("@whole", x), 0)
             storage, geo = f.load(x, of.array_storage), f.load(x, of.array_geo)
             with f.when("eq", kind, Kind.PLAIN):
                 f.refuse_if("ne", storage, none)
-                f.refuse_if("eq", f.within("@alike", x, f.add(at, 8 * Argument.LOOK)), 0)
+                f.refuse_if("eq", f.within("@lies", geo, f.add(at, 8 * Argument.LOOK)), 0)
                 odd = f.by("and", f.load(geo, DATA), f.load(at, 8 * Argument.CARE))
                 f.refuse_if("ne", odd, 0)
                 f.set(value, geo)
             with f.when("eq", kind, Kind.MANAGED):
                 f.refuse_if("eq", storage, none)
-                f.refuse_if("ne", geo, f.load(at, 8 * Argument.SEEN))
+                f.refuse_if("eq", f.within("@same", geo, f.load(at, 8 * Argument.SEEN)), 0)
                 f.set(value, f.load(storage, of.storage_value))
                 buf = f.load(f.get(value), of.buf)
                 f.refuse_if("ne", f.load(buf, TYPE), f.known(Word.BUFFER))
-                f.refuse_if("ne", f.load(buf, of.buffer_bridge), none)
+                f.refuse_odd(buf)
         f.store(f.get(value), f.nth(f.known(Also.VALUES), f.get(number)))
         f.set(number, f.add(f.get(number), 1))
     f.give(1)
+    return f
+
+
+def _entered(of: Any) -> Sighted:
+    """Run a small replay: the floating-point flags that were raised; `MISSING` where the entry refuses."""
+    f = Sighted("entered", ("words", "row"), of)
+    area, count = f.known(Also.AREA), f.variable(1)
+    f.store(f.load("%row", 8 * Replayed.BLOCK), area)
+    made_at = f.add(area, 8 * (2 + 3 * MOST_VALUES))        # (behind all that is given)
+    with f.listed("%row", Replayed.GIVEN, 3) as at:
+        kind, place, x = f.load(at), f.load(at, 8), f.variable(0)
+        with f.when("eq", kind, Given.ARGUMENT):
+            f.set(x, f.value(place))
+        with f.when("eq", kind, Given.RESULT):
+            f.set(x, f.load(f.nth(f.known(Also.RESULTS), place)))
+        with f.when("eq", kind, Given.NUMBER):
+            bits = f.within("@becomes", f.value(place), f.load(at, 16))
+            f.set(x, f.add(made_at, f.by("mul", f.get(count), NUMBER_BYTES)))
+            f.store(bits, f.get(x), VALUE)      # (it looks there, and at nothing else of it)
+        f.store(f.get(x), f.nth(area, f.get(count)))
+        f.set(count, f.add(f.get(count), 1))
+    none = f.known(Word.NONE)
+    f.store(none, f.nth(area, f.get(count)))    # (one more: layouts are known)
+    found = f.call(f.load("%row", 8 * Replayed.ENTRY), 0, area, f.add(f.get(count), 1))
+    f.on(Word.DECREF, found)                    # (None, or one of the ints that the block has)
+    f.leave_to_python("eq", found, none)
+    calls, block = f.variable(0), f.load(f.load("%row", 8 * Replayed.BLOCK), DATA)
+    with f.listed("%row", Replayed.COUNTS) as at:
+        f.set(calls, f.add(f.get(calls), f.load(f.nth(block, f.load(at)))))
+    counts = {
+        of.count_native_launches: f.load("%row", 8 * Replayed.KERNELS),
+        of.count_fused_ops: f.load("%row", 8 * Replayed.OPS), of.count_numpy_loop_blocks: f.get(calls),
+    }  # fmt: skip
+    for place_of_count, more in counts.items():
+        with f.when("ne", more, 0):
+            f.add_to(Word.COUNT, place_of_count, more)
+    f.store(f.add(f.load("%row", 8 * Replayed.CALLS), 1), "%row", 8 * Replayed.CALLS)
+    f.give(f.of_c(Word.NUMBER, found))
     return f
 
 
@@ -234,6 +335,8 @@ def _given(of: Any) -> Sighted:
     """What a call returns for a result, whose memory it takes; 0 where that cannot be made."""
     f = Sighted("given", ("words", "result", "memory"), of)
     none, kind = f.known(Word.NONE), f.load("%result", 8 * Result.KIND)
+    with f.when("eq", kind, Kind.NUMPYS):
+        f.give("%memory")
     with f.when("eq", kind, Kind.ITEM):
         item = f.of_c(Word.ITEM, "%memory", f.known(Word.ZERO))
         f.refuse_if("eq", item, 0)

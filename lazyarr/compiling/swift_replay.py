@@ -1,7 +1,7 @@
 """Calls of compiled functions by machine code: from the arguments to the launch and what it gives.
 
-In:  a short way to a replay of one launch (`short.Short`).   Out: a row, by which the function of
-`replay_text` does such calls.
+In:  a short way to a small replay, or to one of one launch (`short.Way`).   Out: a row, by which the function
+of `replay_text` does such calls.
 Python takes some fifteen microseconds for a call, and ten times as long where large data drove what the
 interpreter needs out of the caches.  The code lies in the cache as kernels do, and is loaded when it pays.
 Always holds: it does what Python would have done, or nothing.
@@ -10,6 +10,7 @@ Always holds: it does what Python would have done, or nothing.
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,9 @@ from lazyarr.compiling.calling import WARNED
 from lazyarr.compiling.interpret import ABSENT, Cell
 from lazyarr.compiling.known import Known
 from lazyarr.compiling.replay import Make
-from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result, text
+from lazyarr.compiling.replay_text import Argument, Care, Given, Kind, Replayed, Result, text
+from lazyarr.compiling.short import Itself, Last
+from lazyarr.compiling.small import Small
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
 from lazyarr.hot import ran
@@ -31,12 +34,13 @@ from lazyarr.namespace import Names
 from lazyarr.node_places import places
 from lazyarr.nodes_words import AXES, OPERAND, Word
 from lazyarr.sight_rows import MOST_VALUES, Also, Launch, Number, Row, Rows, begun
-from lazyarr.swift_sight import Given, launching
+from lazyarr.swift_sight import Given as Words
+from lazyarr.swift_sight import launching
 from lazyarr.threading.run import parallel_for
 from lazyarr.values import Buffer
 
 if TYPE_CHECKING:
-    from lazyarr.compiling.short import Filled, Short
+    from lazyarr.compiling.short import Filled, Short, Way
 
 BECOMES: dict[tuple[type, type], Number] = {
     (float, numpy.float64): Number.DOUBLE, (float, numpy.float32): Number.SINGLE,
@@ -61,15 +65,15 @@ class Code:
     """The code, and what it goes by."""
 
     def __init__(self, found: Any, name: str) -> None:
-        self.given = Given({Also.REST: rest, Also.WARMED: warmed, Word.LAZY: ndarray})
+        self.given = Words({Also.REST: rest, Also.WARMED: warmed, Word.LAZY: ndarray})
         forever((self, found))
         self.call = fastcall(name, found[name], self.given.words)
         """Function (row, arguments, `config.plan_key`) -> what the compiled function returns; None: Python is
         to do it; False: likewise, and not the short way."""
 
-    def row(self, short: Short) -> tuple[numpy.ndarray, Rows] | None:
+    def row(self, way: Way) -> tuple[numpy.ndarray, Rows] | None:
         """What `row_of` says, and room for the launches of the row; nothing while a call is under way."""
-        found = None if self.busy() else row_of(short)
+        found = None if self.busy() else row_of(way)
         return found if found is not None and self.given.widen(found[1].scratch) else None
 
     def busy(self) -> bool:
@@ -83,9 +87,12 @@ def rest(left: tuple[Any, int, int, int, int, int]) -> None:
     parallel_for(entry, words, chunks, threads, done)
 
 
-def warmed(heard: tuple[Short, float]) -> None:
-    """The kernels of a row have run for so long."""
+def warmed(heard: tuple[Last | Short, float]) -> None:
+    """The kernels of a row have run for so long, or a small replay so often that they are to hear of it."""
     short, seconds = heard
+    if isinstance(short, Last):
+        short.replay.heard()
+        return
     kernels = [k for each in short.launches[0].filled if each is not None for k in each.bound.kernels]
     for kernel in kernels:
         ran(kernel, seconds / len(kernels))
@@ -107,34 +114,58 @@ def load(compiles: bool) -> Code | None:
 # ---------------------------------------------------------------------------------------------------- rows
 
 
-def row_of(short: Short) -> tuple[numpy.ndarray, Rows] | None:
+def row_of(way: Way) -> tuple[numpy.ndarray, Rows] | None:
     """The row of a way, and what it refers to; None for what is not of the kind that the code does."""
-    (once, *more), replay = short.launches, short.replay
-    returned = _returned(replay.result)
-    if max(len(short.looks), len(short.results)) > MOST_VALUES:
+    replay = way.replay
+    returned, kinds = _returned(replay.result), _numbers(way)
+    if returned is None or kinds is None or [r.at for r in returned] != [*range(len(replay.makes))]:
         return None
-    if more or once.takes or returned is None or [r.at for r in returned] != [*range(len(short.results))]:
+    if max(len(way.looks), len(returned), len(kinds)) > MOST_VALUES:
         return None
     row = Rows(Replayed.END)
-    row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(short.options), len(short.looks)
-    row.words[Replayed.IS_TUPLE] = replay.result.kind == "tuple"
-    arguments = [_argument(row, look) for look in short.looks]
-    kinds = _numbers(short)
-    if None in arguments or kinds is None:
+    arguments, guarded = [_argument(row, look) for look in way.looks], _guards(row, way.known)
+    if None in arguments or guarded is None:
         return None
     for argument, kind in kinds:
         arguments[argument][Argument.CARE] |= CARE[kind]        # type: ignore[index]
+    row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(way.options), len(way.looks)
+    row.words[Row.NUMBER] = row.refer(way)
+    row.words[Replayed.IS_TUPLE] = replay.result.kind == "tuple"
     row.put(0, Replayed.ARGUMENTS, arguments)       # type: ignore[arg-type]
-    guarded = _guards(row, short.known)
-    if guarded is None:
-        return None
     row.put(0, Replayed.FIELDS, guarded[0])
     row.put(0, Replayed.NAMES, guarded[1])
-    results = {
-        place: (k, _result(row, r, nbytes, make))
-        for k, (r, (place, nbytes, make)) in enumerate(zip(returned, short.results, strict=True))
-    }  # fmt: skip
-    row.put(0, Replayed.RESULTS, [entry for _, entry in results.values()])
+    results = [
+        _result(row, r, nbytes, make)
+        for r, nbytes, make in zip(returned, replay.sizes, replay.makes, strict=True)
+    ]  # fmt: skip
+    row.put(0, Replayed.RESULTS, results)
+    if isinstance(replay, Small):
+        _enter(row, way, kinds)
+    elif not _launches(row, way, results):
+        return None
+    return numpy.array(row.words, numpy.int64), row
+
+
+def _enter(row: Rows, way: Way, kinds: Sequence[tuple[int, Number]]) -> None:
+    """Add what the entry of small replays is given."""
+    replay: Small = way.replay
+    block, own = replay.block()
+    row.refer(own)
+    given = [[Given.ARGUMENT, k, 0] for k in replay.arrays]
+    given += [[Given.RESULT, k, 0] for k in range(len(replay.makes))]
+    given += [[Given.NUMBER, k, kind] for k, kind in kinds]
+    row.words[Replayed.ENTRY], row.words[Replayed.BLOCK] = replay.entry, row.refer(block)
+    row.words[Replayed.KERNELS], row.words[Replayed.OPS] = replay.kernels, replay.ops
+    row.put(0, Replayed.GIVEN, given)
+    row.put(0, Replayed.COUNTS, [[word] for word in replay.counts])
+
+
+def _launches(row: Rows, short: Any, made: Sequence[list[int]]) -> bool:
+    """Add the launches of a large replay; False if they are not of the kind that the code does."""
+    once, *more = short.launches
+    if more or once.takes:
+        return False
+    results = {place: (k, made[k]) for k, (place, _, _) in enumerate(short.results)}
     streamed = [results[place] for place in once.streamed]
     if all(entry[Result.KIND] == Kind.MANAGED for _, entry in streamed):
         row.put(0, Row.STREAMED, [[k] for k, _ in streamed])
@@ -148,17 +179,15 @@ def row_of(short: Short) -> tuple[numpy.ndarray, Rows] | None:
         if each is not None:
             row.words[word] = 8 * len(row.words)
             if not _launch(row, each, short, results):
-                return None
-    row.words[Row.NUMBER], row.words[Row.WARMING] = row.refer(short), 1
-    return numpy.array(row.words, numpy.int64), row
+                return False
+    row.words[Row.WARMING] = 1
+    return True
 
 
 def _returned(result: Returned) -> list[Returned] | None:
     """The arrays and scalars that a call returns, in order; None for something else."""
     found = result.at if result.kind == "tuple" else [result]
-    known = all(
-        r.kind == "scalar" or (r.kind == "array" and r.origin is None and not r.foreign) for r in found
-    )
+    known = all(r.kind == "scalar" or (r.kind == "array" and r.origin is None) for r in found)
     return [*found] if known and found else None
 
 
@@ -168,36 +197,51 @@ def _argument(row: Rows, look: Any) -> list[int] | None:
         return [Kind.NUMBER, row.refer(look), 0, *[0] * OPERAND]
     if look.__class__ is numpy.ndarray:
         return [Kind.MANAGED, row.refer(look), 0, *[0] * OPERAND]
+    if look.__class__ is Itself:
+        return [Kind.ITSELF, row.refer(look.x), 0, *[0] * OPERAND]
     axes, rest = len(look.shape), [0] * (AXES - len(look.shape))
-    if axes > AXES or look.kind is not ndarray:
+    if axes > AXES:
         return None
     lies = [row.refer(look.dtype), axes, *look.shape, *rest, *look.strides, *rest]
-    return [Kind.PLAIN, 0, look.dtype.alignment - 1, *lies]
+    return [Kind.PLAIN if look.kind is ndarray else Kind.NUMPYS, 0, look.dtype.alignment - 1, *lies]
 
 
 def _result(row: Rows, r: Returned, nbytes: int, make: Make | None) -> list[int]:
     """The entry of a result."""
+    words = [0] * Result.END
+    words[Result.GEO], words[Result.NBYTES] = row.refer(r.geo), row.refer(nbytes)
     if make is None:
-        maker, kind = partial(Buffer.new, nbytes), Kind.MANAGED
+        words[Result.KIND], words[Result.MAKER] = Kind.MANAGED, row.refer(partial(Buffer.new, nbytes))
+        return words
+    kinds = {"array": Kind.NUMPYS if r.foreign else Kind.PLAIN, "scalar": Kind.ITEM}
+    words[Result.KIND] = kinds[r.kind]
+    fn, (shape, *given) = make[0], make[1]
+    if fn is numpy.empty and len(shape) <= AXES:
+        words[Result.DTYPE], words[Result.AXES] = row.refer(given[0]), len(shape)
+        words[Result.FLAGS] = given[1:] == ["F"]        # (NumPy's flag of that order is 1)
+        words[Result.DIMS : Result.DIMS + len(shape)] = shape
     else:
-        maker, kind = partial(make[0], *make[1]), Kind.PLAIN if r.kind == "array" else Kind.ITEM
-    return [kind, row.refer(maker), row.refer(r.geo), row.refer(nbytes)]
+        words[Result.MAKER] = row.refer(partial(fn, *make[1]))
+    return words
 
 
-def _numbers(short: Short) -> list[tuple[int, Number]] | None:
+def _numbers(way: Any) -> list[tuple[int, Number]] | None:
     """Which arguments are numbers of kernels, and what becomes of them; None for others than the code's."""
-    of, found = short.replay.numbers, list[tuple[int, Number]]()
-    if of is None:
-        return found
-    if of.steps:
+    replay = way.replay
+    if replay.numbers is None:
+        return []
+    if replay.numbers.steps:
         return None
-    for each in short.launches[0].filled:
-        for _, number, type_ in () if each is None else each.numbers:
-            kind = BECOMES.get((short.looks[of.inputs[number]], type_))
-            if kind is None:
-                return None
-            found.append((of.inputs[number], kind))
-    return found
+    if isinstance(replay, Small):
+        linked = replay.links
+    else:
+        some = [each for each in way.launches[0].filled if each is not None]
+        linked = [(number, type_) for each in some for _, number, type_ in each.numbers]
+    places = [(replay.numbers.inputs[number], type_) for number, type_ in linked]
+    kinds = [BECOMES.get((way.looks[place], type_)) for place, type_ in places]
+    if None in kinds:
+        return None
+    return [(place, kind) for (place, _), kind in zip(places, kinds, strict=True)]      # type: ignore[misc]
 
 
 def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[int, list[int]]]) -> bool:
