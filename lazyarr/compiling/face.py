@@ -84,7 +84,7 @@ class Compiled:
             self._check(args, kwargs)
         last = self._known.last
         if last is not None and last.row is not None and sys.gettrace() is None:
-            given = args if not kwargs and len(args) == last.count else self._known.bound(args, kwargs)
+            given = args if not kwargs and len(args) == last.count else self._known.inputs(args, kwargs)
             if last.is_small:
                 row = last.row
                 found = None if row is None or given is None else SWIFT.code.call(row, given, plan_key())
@@ -152,7 +152,7 @@ class Compiled:
     def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a call gives, if it is replayed; else `MISFIT`."""
         last = self._known.last
-        given = None if last is None else self._known.bound(args, kwargs)
+        given = None if last is None else self._known.inputs(args, kwargs)
         if last is not None and given is not None:
             try:
                 result = last(given)
@@ -172,32 +172,29 @@ class Compiled:
         known = self._known
         if not known.holds():
             known = self._known = known.anew()
-        given = known.bound(args, kwargs)
-        if given is None:
-            return MISFIT
         for _ in range(ATTEMPTS):           # each that fails has found that more must be known
-            inputs = (*given, *[get() for get, _ in known.outside.inputs])
+            inputs = known.inputs(args, kwargs)
+            if inputs is None:
+                return MISFIT
             key = known.key(inputs)
             if key is None:
                 return MISFIT
             with self._options():
                 replay = replay_for(known, key, inputs)
             if isinstance(replay, Replay):
-                return MISFIT if is_watched() else self._run(known, key, replay, inputs, given)
+                return MISFIT if is_watched() else self._run(known, key, replay, inputs)
             if replay is not None:
                 return MISFIT
         return MISFIT
 
-    def _run(
-        self, known: Known, key: Key, replay: Replay, inputs: tuple[Any, ...], given: tuple[Any, ...]
-    ) -> Any:
+    def _run(self, known: Known, key: Key, replay: Replay, inputs: tuple[Any, ...]) -> Any:
         result = replayed(replay, inputs)
         if result is MISFIT:
             _misfit(known, key, replay)
             return MISFIT
         replay.misfits, self.reach = 0, replay.reach
         COUNT.traced_calls += 1
-        known.last = short_way(known, key, replay, given) if len(given) == len(inputs) else None
+        known.last = short_way(known, key, replay, inputs)
         return result
 
     def _with_loops(self) -> Callable[..., Any]:

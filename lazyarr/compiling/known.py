@@ -96,6 +96,13 @@ class Known:
             return None
         return tuple([held[name] for name in parameters(self.code)])
 
+    def inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The values of all parameters, then of what is found outside; None where Python has a say."""
+        given = self.bound(args, kwargs)
+        if given is None or not self.outside.inputs:
+            return given
+        return (*given, *[get() for get, _ in self.outside.inputs])
+
     def key(self, inputs: Sequence[Any]) -> Key | None:
         """The key of inputs; None for what is never replayed."""
         key: list[Any] = [plan_key()]
