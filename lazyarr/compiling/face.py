@@ -23,7 +23,7 @@ from lazyarr.compiling.finding import replay_for
 from lazyarr.compiling.known import Key, Known
 from lazyarr.compiling.lifting import Lifted, lifted
 from lazyarr.compiling.replay import Flagged, Misfit, Replay
-from lazyarr.compiling.short import SWIFT, is_watched, short_way
+from lazyarr.compiling.short import SWIFT, Way, is_watched, short_way
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
 from lazyarr.config import current, options, plan_key
@@ -99,6 +99,12 @@ class Compiled:
             if found is False:
                 _misfit(self._known, last.key, last.replay)
                 return self._by_itself(args, kwargs)
+            try:
+                found = MISFIT if given is None else self._by_ways(self._known.others, given, swift=True)
+            except Flagged:
+                return self._by_itself(args, kwargs)
+            if found is not MISFIT:
+                return found
         result = COLLECTING.apart(self.replayed, args, kwargs)
         return self._by_itself(args, kwargs) if result is MISFIT else result
 
@@ -151,21 +157,34 @@ class Compiled:
 
     def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a call gives, if it is replayed; else `MISFIT`."""
-        last = self._known.last
-        given = None if last is None else self._known.inputs(args, kwargs)
-        if last is not None and given is not None:
+        known = self._known
+        ways = known.others if known.last is None else (known.last, *known.others)
+        given = known.inputs(args, kwargs) if ways else None
+        try:
+            result = MISFIT if given is None else self._by_ways(ways, given)
+        except Flagged:                     # (nobody need look at the call again)
+            return MISFIT
+        return self._looked(args, kwargs) if result is MISFIT else result
+
+    def _by_ways(self, ways: Sequence[Way], given: tuple[Any, ...], swift: bool = False) -> Any:
+        """What a call gives by one of these short ways, perhaps by machine code only; else `MISFIT`."""
+        known = self._known
+        for way in ways:
+            if swift and way.row is None:
+                continue
             try:
-                result = last(given)
+                result = way.swift(given) if swift else way(given)
             except Flagged:
-                _misfit(self._known, last.key, last.replay)
-                return MISFIT
+                _misfit(known, way.key, way.replay)
+                raise
             except Misfit:                  # also where a layout is another one
-                result = MISFIT
-            if result is not MISFIT:
-                last.replay.misfits = 0
+                continue
+            if result is not MISFIT and not (swift and result is None):
+                known.goes(way)
+                way.replay.misfits, self.reach = 0, way.replay.reach
                 COUNT.traced_calls += 1
                 return result
-        return self._looked(args, kwargs)
+        return MISFIT
 
     def _looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call that is looked at."""
@@ -194,7 +213,7 @@ class Compiled:
             return MISFIT
         replay.misfits, self.reach = 0, replay.reach
         COUNT.traced_calls += 1
-        known.last = short_way(known, key, replay, inputs)
+        known.goes(short_way(known, key, replay, inputs))
         return result
 
     def _with_loops(self) -> Callable[..., Any]:
@@ -248,7 +267,7 @@ def _misfit(known: Known, key: Key, replay: Replay) -> None:
     replay.misfits += 1
     COUNT.misfits += 1
     if replay.misfits > MISFITS:
-        known.last = None
+        known.forget(replay)
         known.replays[key] = known.refuse("its calls raise floating-point flags, or their arguments overlap")
 
 

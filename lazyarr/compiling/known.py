@@ -29,6 +29,9 @@ RUNTIME = frozenset(NUMBERS - {bool})
 """Types of numbers that may be arguments of kernels."""
 _PLAIN_TYPES = (type(None), str, bytes, bool, type(Ellipsis))
 
+OTHERS = 7
+"""Ways that are tried besides the last one."""
+
 Key = tuple[Any, ...]
 """The options, then an item for each input: its type, and what else counts."""
 
@@ -55,9 +58,21 @@ class Known:
         """Keys that were met once."""
         self.last: Any = None
         """The short way to the last replay, where there is one (`short`)."""
+        self.others: tuple[Any, ...] = ()
+        """The ways of before: arrays of several shapes may take turns."""
         self.refusal: Refusal | None = None
         self.eager = False
         """Is each kind of calls looked at when it first comes?"""
+
+    def goes(self, way: Any) -> None:
+        """The last replay had this way, or none."""
+        if way is not self.last:
+            before = [x for x in (self.last, *self.others) if x is not None and x is not way]
+            self.last, self.others = way, tuple(before[:OTHERS])
+
+    def forget(self, replay: Replay) -> None:
+        """There are no short ways to a replay any more."""
+        self.last, self.others = None, tuple([x for x in self.others if x.replay is not replay])
 
     def anew(self) -> Known:
         """The next state of affairs."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy
@@ -127,15 +126,24 @@ class Way:
         self._refers: Any = None
         self._seen = 0
 
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        """What a call gives, with the options of now; `MISFIT`, or a `Misfit`, where it is another one."""
+        raise NotImplementedError
+
     def swift(self, args: tuple[Any, ...]) -> Any:
         """What machine code gives for a call; None where Python is to do it."""
-        # (A small replay changes nothing that evaluations share.)
-        with nullcontext() if self.is_small else LOCK:      # as all evaluations; a fork waits for it
-            row = self.row                      # (another thread may have been told otherwise)
-            found = None if row is None else SWIFT.code.call(row, args, plan_key())
+        if self.is_small:                       # (it changes nothing that evaluations share)
+            found = self._called(args)
+        else:
+            with LOCK:                          # as all evaluations; a fork waits for it
+                found = self._called(args)
         if found is False:
             raise Flagged
         return found
+
+    def _called(self, args: tuple[Any, ...]) -> Any:
+        row = self.row                          # (another thread may have been told otherwise)
+        return None if row is None else SWIFT.code.call(row, args, plan_key())
 
     def _tell(self) -> bool:
         """Let machine code know of this way, unless it is under way: does it?"""

@@ -289,3 +289,44 @@ def test_threads() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert not wrong
+
+
+def test_shapes_in_turn(by_python: list[Last], code: Any) -> None:
+    """Some shapes that take turns are all known; of more, the last ones."""
+    f = np.compile(lambda x, k: (x * k - 1, x.sum()))
+    for count in (2, 8, 12):
+        given = [(np.array(x), x) for x in drawn(7, *range(3, 3 + count))]
+        for _ in range(12):
+            for a, x in given:
+                same(f(a, 2.0), (x * 2.0 - 1, x.sum()))
+        before = len(by_python), COUNT.traced_calls
+        for a, x in given:
+            same(f(a, 3.0), (x * 3.0 - 1, x.sum()))
+        assert COUNT.traced_calls == before[1] + count
+        if count <= 8 and code is not None:
+            assert len(by_python) == before[0]
+
+
+def test_flags_beside_other_shapes() -> None:
+    """Where flags were raised once, the next ways are not tried in vain."""
+    f = np.compile(lambda x: 1 / x)
+    for n in (4, 5, 6):
+        met(f, np.array(drawn(1, n)[0]))
+    zeros = numpy.zeros(5)
+    for _ in range(10):
+        with pytest.warns(RuntimeWarning, match="divide by zero") as said:
+            same(f(np.array(zeros)), numpy.full(5, numpy.inf))
+        assert len(said) == 1
+        for n in (4, 6, 5):
+            (x,) = drawn(2, n)
+            same(f(np.array(x)), 1 / x)
+
+
+@pytest.mark.parametrize("kind", [np.array, numpy.array])
+def test_types_in_turn(kind: Any) -> None:
+    f = np.compile(lambda x: x.sum() + x)
+    for _ in range(8):
+        for dtype in ("f8", "f4", "i8", "c16", "f8"):
+            (x,) = drawn(3, (4, 3), dtype=dtype)
+            same(f(kind(x)), x.sum() + x)
+            same(f(kind(x).T), x.T.sum() + x.T)
