@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from lazyarr.compiler import COMPILER
-from lazyarr.compiling.calling import MISFIT, replayed
+from lazyarr.compiling.calling import MISFIT, NOTHING, replayed
 from lazyarr.compiling.chunks import kind_of
 from lazyarr.compiling.finding import replay_for
 from lazyarr.compiling.known import Key, Known
@@ -95,7 +95,7 @@ class Compiled:
             if found is not None and found is not False:
                 last.replay.misfits = 0
                 COUNT.traced_calls += 1
-                return found
+                return None if found is NOTHING else found
             if found is False:
                 _misfit(self._known, last.key, last.replay)
                 return self._by_itself(args, kwargs)
@@ -183,7 +183,7 @@ class Compiled:
                 known.goes(way)
                 way.replay.misfits, self.reach = 0, way.replay.reach
                 COUNT.traced_calls += 1
-                return result
+                return None if result is NOTHING else result
         return MISFIT
 
     def _looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -2,7 +2,8 @@
 
 In:  where objects have their fields.   Out: LLVM IR.
 
-    replayed(row, arguments, options) -> what the compiled function returns; None: this is for Python to do
+    replayed(row, arguments, options) -> what the compiled function returns (`calling.NOTHING` for None);
+                                         None: this is for Python to do
                                          False: a floating-point flag was raised, or something has changed
 
 It does what `short.Short` does, by rows that `swift_replay` writes.  Memory for results comes first, since to
@@ -13,125 +14,31 @@ Python's runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import IntEnum
 from typing import Any
 
-import numpy
-
+from lazyarr.compiling import entry
 from lazyarr.compiling.calling import WARNED
 from lazyarr.compiling.replay import COUNTED
+from lazyarr.compiling.replay_words import (
+    EXACT,
+    INFINITE,
+    NUMBER_BYTES,
+    SINGLE,
+    Argument,
+    Care,
+    Given,
+    Kind,
+    Replayed,
+    Result,
+    Write,
+)  # fmt: skip
 from lazyarr.nodes_ir import Making, leaf, lies, whole
-from lazyarr.nodes_words import AXES as AXES_KEPT
 from lazyarr.nodes_words import Word
-from lazyarr.object_fields import DATA, ITEMS, LENGTH, TYPE, VALUE
+from lazyarr.object_fields import DATA, FLAGS, ITEMS, LENGTH, TYPE, VALUE, WRITEABLE
 from lazyarr.sight_looks import Sighted, same
 from lazyarr.sight_rows import MOST_VALUES, Also, Row
 from lazyarr.sight_text import LAUNCHING, begin, signalled, timed
 from lazyarr.walk_words import MISSING
-
-
-class Replayed(IntEnum):
-    """The words of a row behind those that the rows of evaluations have, too, of which options, values,
-    launches and what is streamed, threads and heat count here."""
-
-    ARGUMENTS = Row.END
-    """Of `Argument`s."""
-    ARGUMENTS_AT = Row.END + 1
-    FIELDS = Row.END + 2
-    """Of two words: where a field of an object is, and what it has to hold."""
-    FIELDS_AT = Row.END + 3
-    NAMES = Row.END + 4
-    """Of three words: a namespace, a name, what it has to mean."""
-    NAMES_AT = Row.END + 5
-    RESULTS = Row.END + 6
-    """Of `Result`s."""
-    RESULTS_AT = Row.END + 7
-    IS_TUPLE = Row.END + 8
-    """Are results in a tuple?"""
-    ENTRY = Row.END + 9
-    """The function that runs a small replay (`entry`); 0 where there is a launch."""
-    GIVEN = Row.END + 10
-    """What that is given besides its block: of `Given`s."""
-    GIVEN_AT = Row.END + 11
-    BLOCK = Row.END + 12
-    KERNELS = Row.END + 13
-    OPS = Row.END + 14
-    COUNTS = Row.END + 15
-    """The words of the block that count calls of NumPy's loops."""
-    COUNTS_AT = Row.END + 16
-    CALLS = Row.END + 17
-    """How many there were of it."""
-    END = Row.END + 18
-
-
-class Kind(IntEnum):
-    """What an argument is, and a result."""
-
-    MANAGED = 0
-    """An array somewhere in a storage: all of it."""
-    PLAIN = 1
-    """An array that is memory itself."""
-    NUMBER = 2
-    """An argument that counts by type."""
-    ITEM = 3
-    """The one element of an array: a result."""
-    NUMPYS = 4
-    """An array of NumPy's."""
-    ITSELF = 5
-    """An argument that is one object."""
-
-
-class Care(IntEnum):
-    """What is to be looked at of a number."""
-
-    NONE = 0
-    SINGLE = 1
-    """A float that is not finite, or one that those of 32 bits reach."""
-    EXACT = 2
-    """An int that floats of 64 bits can be."""
-
-
-NUMBER_BYTES = 32
-"""Of a number that looks like an object of Python's with a value."""
-
-EXACT = 1 << 53
-SINGLE, INFINITE = (int(numpy.float64(x).view("i8")) for x in (numpy.finfo("f").max, numpy.inf))
-"""The bits of these."""
-
-
-class Argument(IntEnum):
-    KIND = 0
-    SEEN = 1
-    """The geometry, or the type."""
-    CARE = 2
-    """Bits that the address of plain memory must not have; of a number a `Care`."""
-    LOOK = 3
-    """How plain memory lies, as an operand in `nodes_words.Entry`; so the argument itself begins here."""
-
-
-class Given(IntEnum):
-    """What the entry of small replays is given, at its place: three words."""
-
-    ARGUMENT = 0
-    RESULT = 1
-    NUMBER = 2
-    """An argument that becomes something else: the third word is a `Number`."""
-
-
-class Result(IntEnum):
-    KIND = 0
-    MAKER = 1
-    """What gives its memory, called without arguments; 0 for an array of NumPy's without holes."""
-    GEO = 2
-    NBYTES = 3
-    """As an int of Python's."""
-    DTYPE = 4
-    AXES = 5
-    FLAGS = 6
-    """As NumPy's function takes them, which makes it."""
-    DIMS = 7
-    """Its lengths, as many as entries have."""
-    END = 7 + AXES_KEPT
 
 
 def replayed(of: Any, name: str, argument: int) -> Sighted:
@@ -173,15 +80,19 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
     with f.each(f.load(row, 8 * Row.VALUES)) as k:
         f.on(Word.INCREF, f.value(k))
     held.append(args)
-    entry = f.load(row, 8 * Replayed.ENTRY)
-    with f.when("ne", entry, 0):
+    run = f.load(row, 8 * Replayed.ENTRY)
+    with f.when("ne", run, 0):
+        f.within("@saved", row, 1)
         raised = f.within("@entered", row)
         stop_if("eq", raised, MISSING, none)
-        stop_if("ne", f.by("and", raised, WARNED), 0, false)
+        with f.when("ne", f.by("and", raised, WARNED), 0):
+            f.within("@saved", row, 0)
+            let_go()
+            f.give(f.held(false))
         with f.when("eq", f.by("and", f.load(row, 8 * Replayed.CALLS), COUNTED - 1), 0):
             number, nothing = (f.held(x) for x in (f.load(row, 8 * Row.NUMBER), f.known(Word.ZERO)))
             stop_if("eq", f.within("@hear", number, nothing), 0)
-    with f.when("eq", entry, 0):
+    with f.when("eq", run, 0):
         launch = f.within("@chosen", row)
         stop_if("eq", launch, 0, none)
         ran, took = timed(f, launch, args, let_go)
@@ -199,6 +110,8 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
             f.set(warming, f.held(f.load(row, 8 * Row.NUMBER)))
         stop_if("eq", f.within("@hear", f.get(warming), took), 0)
 
+    constant = f.load(row, 8 * Replayed.ANSWER)
+    stop_if("ne", constant, 0, constant)
     number = f.variable(0)
     with f.listed(row, Replayed.RESULTS, Result.END) as at:
         place = f.nth(f.known(Also.RESULTS), f.get(number))
@@ -224,7 +137,7 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
 def text(of: Any, argument: int, name: str) -> str:
     """The module: the function, and those that it calls."""
     private: tuple[Callable[[Any], Making], ...] = (
-        *LAUNCHING, lies, whole, same, _entered, _given,
+        *LAUNCHING, lies, whole, same, _saved, _entered, _given,
     )  # fmt: skip
     made = [*[make(of) for make in private], _fits(of, argument), replayed(of, name, argument)]
     return "\n".join([each.text() for each in made])
@@ -289,7 +202,37 @@ def _fits(of: Any, argument: int) -> Sighted:
                 f.refuse_odd(buf)
         f.store(f.get(value), f.nth(f.known(Also.VALUES), f.get(number)))
         f.set(number, f.add(f.get(number), 1))
+    with f.listed("%row", Replayed.WRITES, Write.END) as at:
+        flags = f.load(f.value(f.load(at, 8 * Write.PLACE)), FLAGS, "i32")
+        f.refuse_if("eq", f.by("and", flags, WRITEABLE), 0)
+    with f.listed("%row", Replayed.APART, 6) as at:
+        (begin_, end), (other_begin, other_end) = (
+            [f.add(f.load(f.value(f.load(at, first)), DATA), f.load(at, first + 8 * k)) for k in (1, 2)]
+            for first in (0, 24)
+        )  # fmt: skip
+        with f.when("ult", begin_, other_end):
+            f.refuse_if("ult", other_begin, end)
     f.give(1)
+    return f
+
+
+def _saved(of: Any) -> Sighted:
+    """Keep what arguments hold that are written to, if that may be needed; or put it back."""
+    f = Sighted("saved", ("words", "row", "keeps"), of)
+    copy = f.load("%row", 8 * Replayed.COPY)
+    with f.when("eq", copy, 0):
+        f.give(0)
+    area = f.known(Also.AREA)
+    with f.listed("%row", Replayed.WRITES, Write.END) as at:
+        x, backup = f.value(f.load(at, 8 * Write.PLACE)), f.load(at, 8 * Write.BACKUP)
+        memory = f.add(f.load(x, DATA), f.load(at, 8 * Write.BEGIN))
+        for kept, source, to in ((1, memory, backup), (0, backup, memory)):
+            with f.when("eq", "%keeps", kept):
+                f.store(source, area, 8 * entry.FROM)
+                f.store(to, area, 8 * entry.TO)
+        f.store(f.load(at, 8 * Write.NBYTES), area, 8 * entry.NBYTES)
+        f.do(f"call void {f.op(f'inttoptr i64 {copy} to ptr')}(i64 {area}, i64 0, i64 0)")
+    f.give(0)
     return f
 
 

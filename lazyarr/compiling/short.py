@@ -18,7 +18,7 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.awaited import Awaited
-from lazyarr.compiling.calling import MISFIT, WARNED, warned
+from lazyarr.compiling.calling import MISFIT, WARNED, replayed, warned
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.known import RUNTIME, Key, Known, by_value
 from lazyarr.compiling.large import Large
@@ -323,19 +323,21 @@ class Last(Way):
                 return found
         if len(args) != len(self.looks) or not self.known.holds():
             return MISFIT
-        memory = []
+        memory, writes = [], self.replay.written
         for x, seen in zip(args, self.looks, strict=True):
             c = seen.__class__
             if c is Layout:
                 if x.__class__ is not seen.kind or (seen.kind is ndarray and x.storage is not None):
                     return MISFIT
                 memory.append(x.geo if seen.kind is ndarray else x)
+                if writes and not seen.is_of(memory[-1]):
+                    return MISFIT
             elif x.__class__ is not seen and (c is not Itself or not seen.is_of(x)):
                 return MISFIT
         if plan_key() is not self.options or is_watched():
             return MISFIT
         self._hear()
-        return self.replay(args, memory, warned(), False)
+        return replayed(self.replay, args) if writes else self.replay(args, memory, warned(), False)
 
     def _hear(self) -> None:
         """Python does one more call."""
@@ -360,7 +362,8 @@ def is_watched() -> bool:
 
 def short_way(known: Known, key: Key, replay: Replay, args: Sequence[Any]) -> Way | None:
     """The way for calls like one that was just made; None where there is more to be looked at."""
-    looks = None if replay.written else looks_of(args, known)
+    large = isinstance(replay, Large)
+    looks = None if large and replay.written else looks_of(args, known)
     if looks is None:
         return None
     kind: type[Way] = Last

@@ -203,7 +203,8 @@ class Small(Replay):
         self, trace: Trace, writer: _Writer, run: entry.Entry, results: list[Cell]
     ) -> None:
         super().__init__(trace)
-        self.run, self.entry, self.ops = run.run, run.address, sum(k.ops for k in writer.kernels)
+        self.run, self.entry, self.copy = run.run, run.address, run.copy
+        self.ops = sum(k.ops for k in writer.kernels)
         self.code = writer.kernels
         """Their addresses are among the words: code lives as long as its kernel."""
         self.links = [(self.places[ref], type_) for ref, type_ in writer.links]

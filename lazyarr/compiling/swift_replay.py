@@ -20,16 +20,18 @@ from lazyarr import nodes_words, sight_rows
 from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray, plain
 from lazyarr.compiler import COMPILER, loads_cached
-from lazyarr.compiling.calling import WARNED
+from lazyarr.compiling.calling import NOTHING, WARNED
 from lazyarr.compiling.interpret import ABSENT, Cell
 from lazyarr.compiling.known import Known
 from lazyarr.compiling.replay import Make
-from lazyarr.compiling.replay_text import Argument, Care, Given, Kind, Replayed, Result, text
-from lazyarr.compiling.short import Itself, Last
+from lazyarr.compiling.replay_words import Argument, Care, Given, Kind, Replayed, Result
+from lazyarr.compiling.short import Itself, Last, Layout
 from lazyarr.compiling.small import Small
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
+from lazyarr.geometry import address
 from lazyarr.hot import ran
+from lazyarr.late import Late
 from lazyarr.namespace import Names
 from lazyarr.node_places import places
 from lazyarr.nodes_words import AXES, OPERAND, Word
@@ -52,6 +54,8 @@ BECOMES: dict[tuple[type, type], Number] = {
 CARE = {number: Care.EXACT if number >= Number.INT else Care.NONE for number in Number} | {
     Number.SINGLE: Care.SINGLE
 }
+
+_text = Late("lazyarr.compiling.replay_text", "text")
 
 ARGUMENT = Argument.LOOK + OPERAND
 """Words of an argument."""
@@ -107,7 +111,7 @@ def load(compiles: bool) -> Code | None:
     where = places(Places, array=plain(numpy.empty(0)))
     if where is None:
         return None
-    found = launching("replayed", partial(text, where, ARGUMENT), (where, ARGUMENT), compiles)
+    found = launching("replayed", partial(_text, where, ARGUMENT), (where, ARGUMENT), compiles)
     return None if found is None else Code(*found)
 
 
@@ -131,6 +135,7 @@ def row_of(way: Way) -> tuple[numpy.ndarray, Rows] | None:
     row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(way.options), len(way.looks)
     row.words[Row.NUMBER] = row.refer(way)
     row.words[Replayed.IS_TUPLE] = replay.result.kind == "tuple"
+    row.words[Replayed.ANSWER] = row.refer(NOTHING) if replay.result.kind == "constant" else 0
     row.put(0, Replayed.ARGUMENTS, arguments)       # type: ignore[arg-type]
     row.put(0, Replayed.FIELDS, guarded[0])
     row.put(0, Replayed.NAMES, guarded[1])
@@ -158,6 +163,25 @@ def _enter(row: Rows, way: Way, kinds: Sequence[tuple[int, Number]]) -> None:
     row.words[Replayed.KERNELS], row.words[Replayed.OPS] = replay.kernels, replay.ops
     row.put(0, Replayed.GIVEN, given)
     row.put(0, Replayed.COUNTS, [[word] for word in replay.counts])
+    extents = {k: _extent(way.looks[k]) for k in replay.arrays}
+    writes, apart = list[list[int]](), list[list[int]]()
+    for k in replay.written:
+        begin, end = extents[k]
+        backup = numpy.empty(end - begin, numpy.uint8)
+        row.refer(backup)
+        writes.append([k, begin, end - begin, address(backup)])
+        apart += [[k, begin, end, other, *extents[other]] for other in replay.arrays if other != k]
+    row.put(0, Replayed.WRITES, writes)
+    row.put(0, Replayed.APART, apart)
+    row.words[Replayed.COPY] = replay.copy if replay.flagged else 0
+
+
+def _extent(look: Layout) -> tuple[int, int]:
+    """Where an array begins and ends, in bytes behind its first element."""
+    spans = [stride * (n - 1) for stride, n in zip(look.strides, look.shape, strict=True)]
+    if 0 in look.shape:
+        return 0, 0
+    return sum(s for s in spans if s < 0), sum(s for s in spans if s > 0) + look.dtype.itemsize
 
 
 def _launches(row: Rows, short: Any, made: Sequence[list[int]]) -> bool:
@@ -185,7 +209,9 @@ def _launches(row: Rows, short: Any, made: Sequence[list[int]]) -> bool:
 
 
 def _returned(result: Returned) -> list[Returned] | None:
-    """The arrays and scalars that a call returns, in order; None for something else."""
+    """The arrays and scalars that a call returns, in order; None for something else but None."""
+    if result.kind == "constant" and result.at is None:
+        return []
     found = result.at if result.kind == "tuple" else [result]
     known = all(r.kind == "scalar" or (r.kind == "array" and r.origin is None) for r in found)
     return [*found] if known and found else None

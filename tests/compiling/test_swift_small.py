@@ -330,3 +330,77 @@ def test_types_in_turn(kind: Any) -> None:
             (x,) = drawn(3, (4, 3), dtype=dtype)
             same(f(kind(x)), x.sum() + x)
             same(f(kind(x).T), x.T.sum() + x.T)
+
+
+def decay(x: Any, y: Any) -> None:
+    y *= 0.5
+    y += x
+
+
+def inner(x: Any, y: Any) -> Any:
+    y[1:-1] = (x[2:] + x[:-2]) * 0.5 - y[1:-1]
+    return y.sum(), x - 1
+
+
+def both(x: Any, y: Any) -> None:
+    x[::2] = y[::2] + 1
+    y[1::2] = x[1::2] * 2
+
+
+@pytest.mark.parametrize("kind", [np.array, numpy.array])
+@pytest.mark.parametrize("program", [decay, inner, both])
+def test_writes(program: Callable[..., Any], kind: Any, by_python: list[Last], code: Any) -> None:
+    """Arguments are written to as the function itself does, also parts of them, and of others' memory."""
+    f = np.compile(program)
+    for layout in (lambda z: z, lambda z: z[::-1], lambda z: z[:, 1:-2], lambda z: z.T):
+        ours, theirs = ([layout(make(z)) for z in drawn(8, (9, 9), (9, 9))] for make in (kind, numpy.array))
+        for _ in range(8):
+            same(f(*ours) or (), program(*theirs) or ())
+            for x, y in zip(ours, theirs, strict=True):
+                assert numpy.asarray(x).tobytes() == y.tobytes()
+        before = len(by_python), COUNT.traced_calls
+        same(f(*ours) or (), program(*theirs) or ())
+        assert (len(by_python) == before[0]) == (code is not None)
+        assert COUNT.traced_calls == before[1] + 1
+        for x, y in zip(ours, theirs, strict=True):
+            assert numpy.asarray(x).tobytes() == y.tobytes()
+
+
+def test_writes_that_are_refused() -> None:
+    """Overlaps, arrays that are read-only, and flags: nothing is half-written."""
+    f = np.compile(inner)
+    make = lambda: numpy.linspace(1, 2, 12)  # noqa: E731
+    for _ in range(8):
+        f(np.array(make()), np.array(make()))
+    for shift in (0, 1, 2, -1):
+        ours, theirs = np.array(numpy.linspace(1, 2, 20)), numpy.linspace(1, 2, 20)
+        for both in (ours, theirs):
+            (f if both is ours else inner)(both[4:16], both[4 + shift : 16 + shift])
+        assert numpy.asarray(ours).tobytes() == theirs.tobytes()
+    locked = np.array(make())
+    locked.flags.writeable = False
+    before = numpy.asarray(locked).tobytes()
+    with pytest.raises(ValueError, match="read-only"):
+        f(np.array(make()), locked)
+    assert numpy.asarray(locked).tobytes() == before
+    g = np.compile(divided)
+    for _ in range(8):
+        g(np.array(make()), np.array(make()))
+    for _ in range(4):
+        x, y = make(), make()
+        x[3] = 0
+        ours = np.array(y)
+        with pytest.warns(RuntimeWarning, match="divide by zero"):
+            g(np.array(x), ours)
+        with numpy.errstate(divide="ignore"):
+            divided(x, y)
+        assert numpy.asarray(ours).tobytes() == y.tobytes()
+    ours = np.array(make())
+    before = numpy.asarray(ours).tobytes()
+    with numpy.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        g(np.array(numpy.zeros(12)), ours)
+
+
+def divided(x: Any, y: Any) -> None:
+    y += 1
+    y /= x
