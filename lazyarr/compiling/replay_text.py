@@ -1,4 +1,4 @@
-"""The text of a function of Python's that does a call of a replay of one launch.
+"""The text of a function of Python's that does a call of a replay.
 
 In:  where objects have their fields.   Out: LLVM IR.
 
@@ -30,6 +30,7 @@ from lazyarr.compiling.replay_words import (
     Kind,
     Replayed,
     Result,
+    Stage,
     Write,
 )  # fmt: skip
 from lazyarr.nodes_ir import Making, leaf, lies, whole
@@ -92,23 +93,33 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
         with f.when("eq", f.by("and", f.load(row, 8 * Replayed.CALLS), COUNTED - 1), 0):
             number, nothing = (f.held(x) for x in (f.load(row, 8 * Row.NUMBER), f.known(Word.ZERO)))
             stop_if("eq", f.within("@hear", number, nothing), 0)
-    with f.when("eq", run, 0):
-        launch = f.within("@chosen", row)
+    with f.listed(row, Replayed.STAGES) as at:
+        stage = f.add(row, f.load(at))
+        with f.listed(stage, Stage.TAKES) as of_memory:
+            memory = f.of_c(Word.CALL, f.load(of_memory), 0, 0, 0)
+            stop_if("eq", memory, 0)
+            f.store(memory, f.nth(f.known(Also.RESULTS), f.get(made)))
+            f.set(made, f.add(f.get(made), 1))
+        launch = f.within("@chosen", stage)
         stop_if("eq", launch, 0, none)
         ran, took = timed(f, launch, args, let_go)
         with f.when("ne", f.within("@raised", launch), 0):
             f.on(Word.DECREF, took)
             let_go()
             f.give(f.held(false))
-        f.within("@count", launch, row, ran, took)
+        f.within("@count", launch, stage, ran, took)
         with f.when("ne", signalled(f), 0):
             f.on(Word.DECREF, took)
             let_go()
             f.give(0)
         warming = f.variable(0)
-        with f.when("ne", f.load(row, 8 * Row.WARMING), 0):
-            f.set(warming, f.held(f.load(row, 8 * Row.NUMBER)))
+        with f.when("ne", f.load(stage, 8 * Row.WARMING), 0):
+            f.set(warming, f.held(f.load(stage, 8 * Row.NUMBER)))
         stop_if("eq", f.within("@hear", f.get(warming), took), 0)
+        with f.listed(stage, Stage.ENDS) as ended:
+            place = f.nth(f.known(Also.RESULTS), f.load(ended))
+            f.on(Word.DECREF, f.load(place))
+            f.store(f.held(none), place)
 
     constant = f.load(row, 8 * Replayed.ANSWER)
     stop_if("ne", constant, 0, constant)
@@ -128,7 +139,10 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
             f.store(f.load(f.nth(f.known(Also.RESULTS), k)), f.nth(f.get(answer), k), ITEMS)
     with f.when("eq", f.load(row, 8 * Replayed.IS_TUPLE), 0):
         f.set(answer, f.load(f.known(Also.RESULTS)))
-    f.set(made, 0)                              # (they are the caller's)
+    results = f.load(row, 8 * Replayed.RESULTS)
+    first = f.nth(f.known(Also.RESULTS), results)
+    f.within("@drop", first, f.by("sub", f.get(made), results))
+    f.set(made, 0)                              # (results are the caller's)
     let_go()
     f.give(f.get(answer))
     return f

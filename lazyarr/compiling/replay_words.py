@@ -14,7 +14,7 @@ from lazyarr.sight_rows import Row
 
 class Replayed(IntEnum):
     """The words of a row behind those that the rows of evaluations have, too, of which options, values,
-    launches and what is streamed, threads and heat count here."""
+    threads and who hears of it count here."""
 
     ARGUMENTS = Row.END
     """Of `Argument`s."""
@@ -54,7 +54,23 @@ class Replayed(IntEnum):
     """The function that copies (`entry`), if what is written is to be put back where flags are raised."""
     ANSWER = Row.END + 23
     """What a call gives in the place of results, if anything."""
-    END = Row.END + 24
+    STAGES = Row.END + 24
+    """Where the launches of a large replay have their words, in bytes behind the row's begin."""
+    STAGES_AT = Row.END + 25
+    END = Row.END + 26
+
+
+class Stage(IntEnum):
+    """The words of a launch behind those that the rows of evaluations have, too, of which launches, what is
+    streamed, heat, and who hears of it count here."""
+
+    TAKES = Row.END
+    """What gives memory for temporaries, which follow results."""
+    TAKES_AT = Row.END + 1
+    ENDS = Row.END + 2
+    """The numbers of those that end with it."""
+    ENDS_AT = Row.END + 3
+    END = Row.END + 4
 
 
 class Kind(IntEnum):

@@ -262,7 +262,8 @@ class Short(Way):
             SWIFT.hear(nbytes=self._nbytes)
             return
         self._seen += 1
-        filled = sum([each is not None for each in self.launches[0].filled])
+        known = [sum([each is not None for each in once.filled]) for once in self.launches]
+        filled = sum(known) if all(known) else 0
         more = self.row is not None and filled != self._filled
         if filled and (more or self._seen % LOOKED == SETTLED) and self._tell():
             self._filled = filled

@@ -1,7 +1,6 @@
 """Calls of compiled functions by machine code: from the arguments to the launch and what it gives.
 
-In:  a short way to a small replay, or to one of one launch (`short.Way`).   Out: a row, by which the function
-of `replay_text` does such calls.
+In:  a short way to a replay (`short.Way`).   Out: a row, by which the function of `replay_text` does calls.
 Python takes some fifteen microseconds for a call, and ten times as long where large data drove what the
 interpreter needs out of the caches.  The code lies in the cache as kernels do, and is loaded when it pays.
 Always holds: it does what Python would have done, or nothing.
@@ -24,8 +23,8 @@ from lazyarr.compiling.calling import NOTHING, WARNED
 from lazyarr.compiling.interpret import ABSENT, Cell
 from lazyarr.compiling.known import Known
 from lazyarr.compiling.replay import Make
-from lazyarr.compiling.replay_words import Argument, Care, Given, Kind, Replayed, Result
-from lazyarr.compiling.short import Itself, Last, Layout
+from lazyarr.compiling.replay_words import Argument, Care, Given, Kind, Replayed, Result, Stage
+from lazyarr.compiling.short import Itself, Last, Layout, Short
 from lazyarr.compiling.small import Small
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
@@ -42,7 +41,7 @@ from lazyarr.threading.run import parallel_for
 from lazyarr.values import Buffer
 
 if TYPE_CHECKING:
-    from lazyarr.compiling.short import Filled, Short, Way
+    from lazyarr.compiling.short import Filled, Once, Way
 
 BECOMES: dict[tuple[type, type], Number] = {
     (float, numpy.float64): Number.DOUBLE, (float, numpy.float32): Number.SINGLE,
@@ -91,17 +90,18 @@ def rest(left: tuple[Any, int, int, int, int, int]) -> None:
     parallel_for(entry, words, chunks, threads, done)
 
 
-def warmed(heard: tuple[Last | Short, float]) -> None:
-    """The kernels of a row have run for so long, or a small replay so often that they are to hear of it."""
-    short, seconds = heard
-    if isinstance(short, Last):
-        short.replay.heard()
+def warmed(heard: tuple[Last | tuple[Once, Short, int], float]) -> None:
+    """The kernels of a launch have run for so long, or a small replay so often that they hear of it."""
+    told, seconds = heard
+    if isinstance(told, Last):
+        told.replay.heard()
         return
-    kernels = [k for each in short.launches[0].filled if each is not None for k in each.bound.kernels]
+    once, short, at = told
+    kernels = [k for each in once.filled if each is not None for k in each.bound.kernels]
     for kernel in kernels:
         ran(kernel, seconds / len(kernels))
     if short.row is not None:
-        short.row[Row.WARMING] = not all(kernel.heat.asked for kernel in kernels)
+        short.row[at + Row.WARMING] = not all(kernel.heat.asked for kernel in kernels)
 
 
 def load(compiles: bool) -> Code | None:
@@ -144,7 +144,7 @@ def row_of(way: Way) -> tuple[numpy.ndarray, Rows] | None:
         for r, nbytes, make in zip(returned, replay.sizes, replay.makes, strict=True)
     ]  # fmt: skip
     row.put(0, Replayed.RESULTS, results)
-    if isinstance(replay, Small):
+    if not isinstance(way, Short):
         _enter(row, way, kinds)
     elif not _launches(row, way, results):
         return None
@@ -184,27 +184,44 @@ def _extent(look: Layout) -> tuple[int, int]:
     return sum(s for s in spans if s < 0), sum(s for s in spans if s > 0) + look.dtype.itemsize
 
 
-def _launches(row: Rows, short: Any, made: Sequence[list[int]]) -> bool:
+def _launches(row: Rows, short: Short, made: Sequence[list[int]]) -> bool:
     """Add the launches of a large replay; False if they are not of the kind that the code does."""
-    once, *more = short.launches
-    if more or once.takes:
-        return False
     results = {place: (k, made[k]) for k, (place, _, _) in enumerate(short.results)}
+    stages = list[list[int]]()
+    for once in short.launches:
+        at = len(row.words)
+        row.words.extend([0] * Stage.END)
+        stages.append([8 * at])
+        for place, nbytes in once.takes:
+            results[place] = len(results), _memory(row, nbytes)
+        row.put(at, Stage.TAKES, [[results[place][1][Result.MAKER]] for place, _ in once.takes])
+        row.put(at, Stage.ENDS, [[results[place][0]] for place in once.ends if place in results])
+        if len(results) > MOST_VALUES or not _launched(row, at, once, short, results):
+            return False
+        row.words[at + Row.NUMBER], row.words[at + Row.WARMING] = row.refer((once, short, at)), 1
+    row.put(0, Replayed.STAGES, stages)
+    filled = [each for once in short.launches for each in once.filled if each is not None]
+    row.words[Row.THREADS] = max(each.bound.threads for each in filled)
+    return True
+
+
+def _launched(
+    row: Rows, at: int, once: Once, short: Short, results: dict[int, tuple[int, list[int]]]
+) -> bool:  # fmt: skip
+    """Add what is known of a launch whose words begin there."""
     streamed = [results[place] for place in once.streamed]
     if all(entry[Result.KIND] == Kind.MANAGED for _, entry in streamed):
-        row.put(0, Row.STREAMED, [[k] for k, _ in streamed])
+        row.put(at, Row.STREAMED, [[k] for k, _ in streamed])
         filled = dict(zip((Row.COLD, Row.WARM), once.filled, strict=True))
         if not streamed:                        # (then Python calls it warm, and the code cold)
             filled = {Row.COLD: once.filled[True]}
     else:                                       # (of pages of NumPy's nobody knows whether they are warm)
         filled = {Row.COLD: once.filled[False]}
-    row.words[Row.THREADS] = max(each.bound.threads for each in once.filled if each is not None)
     for word, each in filled.items():
         if each is not None:
-            row.words[word] = 8 * len(row.words)
+            row.words[at + word] = 8 * (len(row.words) - at)
             if not _launch(row, each, short, results):
                 return False
-    row.words[Row.WARMING] = 1
     return True
 
 
@@ -232,13 +249,20 @@ def _argument(row: Rows, look: Any) -> list[int] | None:
     return [Kind.PLAIN if look.kind is ndarray else Kind.NUMPYS, 0, look.dtype.alignment - 1, *lies]
 
 
+def _memory(row: Rows, nbytes: int) -> list[int]:
+    """The entry of what lies in memory of ours."""
+    words = [0] * Result.END
+    words[Result.KIND], words[Result.MAKER] = Kind.MANAGED, row.refer(partial(Buffer.new, nbytes))
+    return words
+
+
 def _result(row: Rows, r: Returned, nbytes: int, make: Make | None) -> list[int]:
     """The entry of a result."""
-    words = [0] * Result.END
+    words = _memory(row, nbytes)
     words[Result.GEO], words[Result.NBYTES] = row.refer(r.geo), row.refer(nbytes)
     if make is None:
-        words[Result.KIND], words[Result.MAKER] = Kind.MANAGED, row.refer(partial(Buffer.new, nbytes))
         return words
+    words[Result.MAKER] = 0
     kinds = {"array": Kind.NUMPYS if r.foreign else Kind.PLAIN, "scalar": Kind.ITEM}
     words[Result.KIND] = kinds[r.kind]
     fn, (shape, *given) = make[0], make[1]
@@ -261,7 +285,7 @@ def _numbers(way: Any) -> list[tuple[int, Number]] | None:
     if isinstance(replay, Small):
         linked = replay.links
     else:
-        some = [each for each in way.launches[0].filled if each is not None]
+        some = [each for once in way.launches for each in once.filled if each is not None]
         linked = [(number, type_) for each in some for _, number, type_ in each.numbers]
     places = [(replay.numbers.inputs[number], type_) for number, type_ in linked]
     kinds = [BECOMES.get((way.looks[place], type_)) for place, type_ in places]
