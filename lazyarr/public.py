@@ -66,8 +66,12 @@ def borrow(x: Any) -> Any:
     ndarray
         A read-only array over the same memory.
     """
-    if type(x) is not numpy.ndarray or char_of(x.dtype) is None or stays_plain(x):
+    if type(x) is not numpy.ndarray or char_of(x.dtype) is None:
         return wrap(x)
+    if stays_plain(x):
+        seen = x.view()
+        seen.flags.writeable = False
+        return wrap(seen)
     memory = numpy.asarray(Bridge(owner_of(x)))
     memory.flags.writeable = False
     storage = Storage(Expr.leaf(Buffer(memory)))        # no bridge: whoever else holds it is no matter

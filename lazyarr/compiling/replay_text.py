@@ -118,8 +118,9 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
         stop_if("eq", f.within("@hear", f.get(warming), took), 0)
         with f.listed(stage, Stage.ENDS) as ended:
             place = f.nth(f.known(Also.RESULTS), f.load(ended))
-            f.on(Word.DECREF, f.load(place))
+            over = f.load(place)
             f.store(f.held(none), place)
+            f.on(Word.DECREF, over)
 
     constant = f.load(row, 8 * Replayed.ANSWER)
     stop_if("ne", constant, 0, constant)

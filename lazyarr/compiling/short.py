@@ -119,7 +119,7 @@ class Way:
     def __init__(self, known: Known, key: Key, replay: Any, looks: Sequence[Any]) -> None:
         self.known, self.key, self.replay, self.options = known, key, replay, plan_key()
         self.looks = looks
-        self.count = -1 if known.outside.inputs else len(looks)
+        self.count = len(looks) if known.simple and not known.outside.inputs else -1
         """So many arguments are all that there is to look at."""
         self.row: numpy.ndarray | None = None
         """What machine code goes by (`swift_replay`)."""

@@ -152,6 +152,9 @@ def test_defaults_and_names(by_python: list[Last], code: Any) -> None:
     same(g(a, k=4.0, shift=1.5), x * 4.0 + 1.5)
     same(g(shift=1.5, x=a), x * 2.0 + 1.5)
     assert (len(by_python) == before) == (code is not None)
+    for wrong in ((), (a, 2.0, 0.5), (a, 2.0, 0.5, 1.0)):       # (three: a keyword's value has no place there)
+        with pytest.raises(TypeError, match="positional argument"):
+            g(*wrong)
     f.__defaults__ = (7.0,)
     same(g(a), x * 7.0 + 0.5)
     f.__kwdefaults__["shift"] = 2.5
