@@ -6,7 +6,7 @@ In:  where objects have their fields.   Out: LLVM IR.
                                          None: this is for Python to do
                                          False: a floating-point flag was raised, or something has changed
 
-It does what `short.Short` does, by rows that `swift_replay` writes.  Memory for results comes first, since to
+It does what `short.Way`s do, by rows that `swift_replay` writes.  Memory for results comes first, since to
 make it may run the program's Python; then all has to look as it did.  From there to the launch nothing of
 Python's runs.
 """
@@ -22,14 +22,17 @@ from lazyarr.compiling.replay import COUNTED
 from lazyarr.compiling.replay_words import (
     EXACT,
     INFINITE,
+    MOST_PASSED,
     NUMBER_BYTES,
     SINGLE,
+    Apart,
     Argument,
     Care,
-    Given,
     Kind,
+    Passed,
     Replayed,
     Result,
+    Source,
     Stage,
     Write,
 )  # fmt: skip
@@ -37,7 +40,7 @@ from lazyarr.nodes_ir import Making, leaf, lies, whole
 from lazyarr.nodes_words import Word
 from lazyarr.object_fields import DATA, FLAGS, ITEMS, LENGTH, TYPE, VALUE, WRITEABLE
 from lazyarr.sight_looks import Sighted, same
-from lazyarr.sight_rows import MOST_VALUES, Also, Row
+from lazyarr.sight_rows import Also, Row
 from lazyarr.sight_text import LAUNCHING, begin, signalled, timed
 from lazyarr.walk_words import MISSING
 
@@ -81,7 +84,7 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
     with f.each(f.load(row, 8 * Row.VALUES)) as k:
         f.on(Word.INCREF, f.value(k))
     held.append(args)
-    run = f.load(row, 8 * Replayed.ENTRY)
+    run, told = f.load(row, 8 * Replayed.ENTRY), f.variable(0)
     with f.when("ne", run, 0):
         f.within("@saved", row, 1)
         raised = f.within("@entered", row)
@@ -91,8 +94,7 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
             let_go()
             f.give(f.held(false))
         with f.when("eq", f.by("and", f.load(row, 8 * Replayed.CALLS), COUNTED - 1), 0):
-            number, nothing = (f.held(x) for x in (f.load(row, 8 * Row.NUMBER), f.known(Word.ZERO)))
-            stop_if("eq", f.within("@hear", number, nothing), 0)
+            f.set(told, f.held(f.load(row, 8 * Row.NUMBER)))
     with f.listed(row, Replayed.STAGES) as at:
         stage = f.add(row, f.load(at))
         with f.listed(stage, Stage.TAKES) as of_memory:
@@ -122,29 +124,34 @@ def replayed(of: Any, name: str, argument: int) -> Sighted:
             f.store(f.held(none), place)
             f.on(Word.DECREF, over)
 
-    constant = f.load(row, 8 * Replayed.ANSWER)
-    stop_if("ne", constant, 0, constant)
-    number = f.variable(0)
+    number, answer = f.variable(0), f.variable(f.load(row, 8 * Replayed.ANSWER))
     with f.listed(row, Replayed.RESULTS, Result.END) as at:
         place = f.nth(f.known(Also.RESULTS), f.get(number))
         found = f.within("@given", at, f.load(place))
         stop_if("eq", found, 0)
         f.store(found, place)                   # (in the place of its memory, which it has taken)
         f.set(number, f.add(f.get(number), 1))
-    answer = f.variable(0)
+    constant = f.load(row, 8 * Replayed.ANSWER)
+    with f.when("ne", constant, 0):
+        f.on(Word.INCREF, constant)
     with f.when("ne", f.load(row, 8 * Replayed.IS_TUPLE), 0):
         count = f.load(row, 8 * Replayed.RESULTS)
         f.set(answer, f.of_c(Word.NEW_TUPLE, count))
         stop_if("eq", f.get(answer), 0)
         with f.each(count) as k:
             f.store(f.load(f.nth(f.known(Also.RESULTS), k)), f.nth(f.get(answer), k), ITEMS)
-    with f.when("eq", f.load(row, 8 * Replayed.IS_TUPLE), 0):
+    with f.when("eq", f.get(answer), 0):
         f.set(answer, f.load(f.known(Also.RESULTS)))
     results = f.load(row, 8 * Replayed.RESULTS)
     first = f.nth(f.known(Also.RESULTS), results)
     f.within("@drop", first, f.by("sub", f.get(made), results))
     f.set(made, 0)                              # (results are the caller's)
     let_go()
+    with f.when("ne", f.get(told), 0):          # (Python runs, and others may call this meanwhile)
+        heard = f.within("@hear", f.get(told), f.held(f.known(Word.ZERO)))
+        with f.when("eq", heard, 0):
+            f.on(Word.DECREF, f.get(answer))
+            f.give(0)
     f.give(f.get(answer))
     return f
 
@@ -220,13 +227,14 @@ def _fits(of: Any, argument: int) -> Sighted:
     with f.listed("%row", Replayed.WRITES, Write.END) as at:
         flags = f.load(f.value(f.load(at, 8 * Write.PLACE)), FLAGS, "i32")
         f.refuse_if("eq", f.by("and", flags, WRITEABLE), 0)
-    with f.listed("%row", Replayed.APART, 6) as at:
-        (begin_, end), (other_begin, other_end) = (
-            [f.add(f.load(f.value(f.load(at, first)), DATA), f.load(at, first + 8 * k)) for k in (1, 2)]
-            for first in (0, 24)
+    with f.listed("%row", Replayed.APART, Apart.END) as at:
+        mine, other = (
+            f.load(f.value(f.load(at, 8 * place)), DATA) for place in (Apart.PLACE, Apart.OTHER)
         )  # fmt: skip
-        with f.when("ult", begin_, other_end):
-            f.refuse_if("ult", other_begin, end)
+        begins = f.add(mine, f.load(at, 8 * Apart.BEGIN))
+        with f.when("ult", begins, f.add(other, f.load(at, 8 * Apart.OTHER_UNTIL))):
+            other_begins = f.add(other, f.load(at, 8 * Apart.OTHER_BEGIN))
+            f.refuse_if("ult", other_begins, f.add(mine, f.load(at, 8 * Apart.UNTIL)))
     f.give(1)
     return f
 
@@ -256,15 +264,15 @@ def _entered(of: Any) -> Sighted:
     f = Sighted("entered", ("words", "row"), of)
     area, count = f.known(Also.AREA), f.variable(1)
     f.store(f.load("%row", 8 * Replayed.BLOCK), area)
-    made_at = f.add(area, 8 * (2 + 3 * MOST_VALUES))        # (behind all that is given)
-    with f.listed("%row", Replayed.GIVEN, 3) as at:
-        kind, place, x = f.load(at), f.load(at, 8), f.variable(0)
-        with f.when("eq", kind, Given.ARGUMENT):
+    made_at = f.add(area, 8 * (2 + MOST_PASSED))            # (the block is first, None at the end)
+    with f.listed("%row", Replayed.GIVEN, Passed.END) as at:
+        kind, place, x = f.load(at, 8 * Passed.FROM), f.load(at, 8 * Passed.PLACE), f.variable(0)
+        with f.when("eq", kind, Source.ARGUMENT):
             f.set(x, f.value(place))
-        with f.when("eq", kind, Given.RESULT):
+        with f.when("eq", kind, Source.RESULT):
             f.set(x, f.load(f.nth(f.known(Also.RESULTS), place)))
-        with f.when("eq", kind, Given.NUMBER):
-            bits = f.within("@becomes", f.value(place), f.load(at, 16))
+        with f.when("eq", kind, Source.NUMBER):
+            bits = f.within("@becomes", f.value(place), f.load(at, 8 * Passed.BECOMES))
             f.set(x, f.add(made_at, f.by("mul", f.get(count), NUMBER_BYTES)))
             f.store(bits, f.get(x), VALUE)      # (it looks there, and at nothing else of it)
         f.store(f.get(x), f.nth(area, f.get(count)))

@@ -9,7 +9,7 @@ from enum import IntEnum
 
 import numpy
 
-from lazyarr.sight_rows import Row
+from lazyarr.sight_rows import MOST_VALUES, Row
 
 
 class Replayed(IntEnum):
@@ -31,9 +31,9 @@ class Replayed(IntEnum):
     IS_TUPLE = Row.END + 8
     """Are results in a tuple?"""
     ENTRY = Row.END + 9
-    """The function that runs a small replay (`entry`); 0 where there is a launch."""
+    """The function that runs a small replay (`entry`); 0 where there are launches."""
     GIVEN = Row.END + 10
-    """What that is given besides its block: of `Given`s."""
+    """What that is given besides its block: of `Passed`s."""
     GIVEN_AT = Row.END + 11
     BLOCK = Row.END + 12
     KERNELS = Row.END + 13
@@ -47,8 +47,7 @@ class Replayed(IntEnum):
     """Of `Write`s: the arguments that it writes to."""
     WRITES_AT = Row.END + 19
     APART = Row.END + 20
-    """Of six words: such an argument, and another one that it must not overlap; of both the place, and where
-    they begin and end, in bytes behind the first element."""
+    """Of `Apart`s: each such argument, and each other one, which it must not overlap."""
     APART_AT = Row.END + 21
     COPY = Row.END + 22
     """The function that copies (`entry`), if what is written is to be put back where flags are raised."""
@@ -101,7 +100,10 @@ class Care(IntEnum):
 
 
 NUMBER_BYTES = 32
-"""Of a number that looks like an object of Python's with a value."""
+"""Of a number that looks like an object of Python's with a value (which lies 16 bytes behind its begin)."""
+
+MOST_PASSED = 3 * MOST_VALUES
+"""Arguments, results and numbers, of each so many."""
 
 EXACT = 1 << 53
 SINGLE, INFINITE = (int(numpy.float64(x).view("i8")) for x in (numpy.finfo("f").max, numpy.inf))
@@ -118,13 +120,22 @@ class Argument(IntEnum):
     """How plain memory lies, as an operand in `nodes_words.Entry`; so the argument itself begins here."""
 
 
-class Given(IntEnum):
-    """What the entry of small replays is given, at its place: three words."""
+class Passed(IntEnum):
+    """What the entry of small replays is given."""
 
+    FROM = 0
+    """A `Source`."""
+    PLACE = 1
+    BECOMES = 2
+    """Of a number a `Number`."""
+    END = 3
+
+
+class Source(IntEnum):
     ARGUMENT = 0
     RESULT = 1
     NUMBER = 2
-    """An argument that becomes something else: the third word is a `Number`."""
+    """An argument that becomes something else."""
 
 
 class Write(IntEnum):
@@ -135,6 +146,18 @@ class Write(IntEnum):
     BACKUP = 3
     """The address of room for what was there."""
     END = 4
+
+
+class Apart(IntEnum):
+    """Two arguments: their places, and where they begin and end, in bytes behind the first element."""
+
+    PLACE = 0
+    BEGIN = 1
+    UNTIL = 2
+    OTHER = 3
+    OTHER_BEGIN = 4
+    OTHER_UNTIL = 5
+    END = 6
 
 
 class Result(IntEnum):

@@ -2,9 +2,9 @@
 
 In:  arguments of a call.   Out: what the function returns; `MISFIT` where a longer way is to find out.
 The long way makes a key of layouts and asks, launch by launch, where each cell lies.  Where arrays are
-large, all of that follows from geometries, which are the same objects from call to call, and from what is
-known of the launches (`Short`): what remains is to take memory and to fill in addresses.  Small replays look
-at layouts themselves (`Last`).
+large, all of that follows from geometries, most of which are the same objects from call to call, and from
+what is known of the launches (`Short`): what remains is to take memory and to fill in addresses.  Small
+replays look at layouts themselves (`Last`).
 """
 
 from __future__ import annotations
@@ -120,11 +120,13 @@ class Way:
         self.known, self.key, self.replay, self.options = known, key, replay, plan_key()
         self.looks = looks
         self.count = len(looks) if known.simple and not known.outside.inputs else -1
-        """So many arguments are all that there is to look at."""
+        """Where so many arguments are given, by place, they are all that there is to look at."""
         self.row: numpy.ndarray | None = None
         """What machine code goes by (`swift_replay`)."""
         self._refers: Any = None
+        """What the row's words refer to, which lives as long."""
         self._seen = 0
+        """How many calls Python has done by it."""
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """What a call gives, with the options of now; `MISFIT`, or a `Misfit`, where it is another one."""
@@ -132,7 +134,7 @@ class Way:
 
     def swift(self, args: tuple[Any, ...]) -> Any:
         """What machine code gives for a call; None where Python is to do it."""
-        if self.is_small:                       # (it changes nothing that evaluations share)
+        if self.is_small:                       # (no other thread runs meanwhile, and its row stays)
             found = self._called(args)
         else:
             with LOCK:                          # as all evaluations; a fork waits for it
@@ -142,14 +144,16 @@ class Way:
         return found
 
     def _called(self, args: tuple[Any, ...]) -> Any:
-        row = self.row                          # (another thread may have been told otherwise)
+        row = self.row
         return None if row is None else SWIFT.code.call(row, args, plan_key())
 
     def _tell(self) -> bool:
-        """Let machine code know of this way, unless it is under way: does it?"""
+        """Let machine code know of this way, unless it is under way: was it told?"""
         with LOCK:                              # no other thread's call goes by the row of before meanwhile
+            if self.is_small and self.row is not None:      # (these calls take no lock: their row stays)
+                return True
             found = SWIFT.code.row(self)
-            if SWIFT.code.busy():               # (a signal's handler, within a call that may go by the row)
+            if found is False or SWIFT.code.busy():         # (perhaps by a signal's handler within a call)
                 return False
             self.row, self._refers = found or (None, None)
             return True

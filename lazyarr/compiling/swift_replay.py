@@ -23,7 +23,7 @@ from lazyarr.compiling.calling import NOTHING, WARNED
 from lazyarr.compiling.interpret import ABSENT, Cell
 from lazyarr.compiling.known import Known
 from lazyarr.compiling.replay import Make
-from lazyarr.compiling.replay_words import Argument, Care, Given, Kind, Replayed, Result, Stage
+from lazyarr.compiling.replay_words import Argument, Care, Kind, Replayed, Result, Source, Stage
 from lazyarr.compiling.short import Itself, Last, Layout, Short
 from lazyarr.compiling.small import Small
 from lazyarr.compiling.trace import Result as Returned
@@ -35,8 +35,7 @@ from lazyarr.namespace import Names
 from lazyarr.node_places import places
 from lazyarr.nodes_words import AXES, OPERAND, Word
 from lazyarr.sight_rows import MOST_VALUES, Also, Launch, Number, Row, Rows, begun
-from lazyarr.swift_sight import Given as Words
-from lazyarr.swift_sight import launching
+from lazyarr.swift_sight import Given, launching
 from lazyarr.threading.run import parallel_for
 from lazyarr.values import Buffer
 
@@ -68,16 +67,18 @@ class Code:
     """The code, and what it goes by."""
 
     def __init__(self, found: Any, name: str) -> None:
-        self.given = Words({Also.REST: rest, Also.WARMED: warmed, Word.LAZY: ndarray})
+        self.given = Given({Also.REST: rest, Also.WARMED: warmed, Word.LAZY: ndarray})
         forever((self, found))
         self.call = fastcall(name, found[name], self.given.words)
         """Function (row, arguments, `config.plan_key`) -> what the compiled function returns; None: Python is
         to do it; False: likewise, and not the short way."""
 
-    def row(self, way: Way) -> tuple[numpy.ndarray, Rows] | None:
-        """What `row_of` says, and room for the launches of the row; nothing while a call is under way."""
-        found = None if self.busy() else row_of(way)
-        return found if found is not None and self.given.widen(found[1].scratch) else None
+    def row(self, way: Way) -> tuple[numpy.ndarray, Rows] | bool | None:
+        """What `row_of` says, and room for the launches of the row; False while a call is under way."""
+        found = row_of(way)
+        if self.busy() or (found is not None and not self.given.widen(found[1].scratch)):
+            return False
+        return found
 
     def busy(self) -> bool:
         """Is a call under way?  Its row stays."""
@@ -100,7 +101,7 @@ def warmed(heard: tuple[Last | tuple[Once, Short, int], float]) -> None:
     kernels = [k for each in once.filled if each is not None for k in each.bound.kernels]
     for kernel in kernels:
         ran(kernel, seconds / len(kernels))
-    if short.row is not None:
+    if short.row is not None:                   # (the call's own: it stays as long as that lasts)
         short.row[at + Row.WARMING] = not all(kernel.heat.asked for kernel in kernels)
 
 
@@ -156,9 +157,9 @@ def _enter(row: Rows, way: Way, kinds: Sequence[tuple[int, Number]]) -> None:
     replay: Small = way.replay
     block, own = replay.block()
     row.refer(own)
-    given = [[Given.ARGUMENT, k, 0] for k in replay.arrays]
-    given += [[Given.RESULT, k, 0] for k in range(len(replay.makes))]
-    given += [[Given.NUMBER, k, kind] for k, kind in kinds]
+    given = [[Source.ARGUMENT, k, 0] for k in replay.arrays]
+    given += [[Source.RESULT, k, 0] for k in range(len(replay.makes))]
+    given += [[Source.NUMBER, k, kind] for k, kind in kinds]
     row.words[Replayed.ENTRY], row.words[Replayed.BLOCK] = replay.entry, row.refer(block)
     row.words[Replayed.KERNELS], row.words[Replayed.OPS] = replay.kernels, replay.ops
     row.put(0, Replayed.GIVEN, given)
@@ -196,7 +197,7 @@ def _launches(row: Rows, short: Short, made: Sequence[list[int]]) -> bool:
             results[place] = len(results), _memory(row, nbytes)
         row.put(at, Stage.TAKES, [[results[place][1][Result.MAKER]] for place, _ in once.takes])
         row.put(at, Stage.ENDS, [[results[place][0]] for place in once.ends if place in results])
-        if len(results) > MOST_VALUES or not _launched(row, at, once, short, results):
+        if len(results) > MOST_VALUES or not _stage(row, at, once, short, results):
             return False
         row.words[at + Row.NUMBER], row.words[at + Row.WARMING] = row.refer((once, short, at)), 1
     row.put(0, Replayed.STAGES, stages)
@@ -205,7 +206,7 @@ def _launches(row: Rows, short: Short, made: Sequence[list[int]]) -> bool:
     return True
 
 
-def _launched(
+def _stage(
     row: Rows, at: int, once: Once, short: Short, results: dict[int, tuple[int, list[int]]]
 ) -> bool:  # fmt: skip
     """Add what is known of a launch whose words begin there."""

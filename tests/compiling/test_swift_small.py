@@ -152,7 +152,7 @@ def test_defaults_and_names(by_python: list[Last], code: Any) -> None:
     same(g(a, k=4.0, shift=1.5), x * 4.0 + 1.5)
     same(g(shift=1.5, x=a), x * 2.0 + 1.5)
     assert (len(by_python) == before) == (code is not None)
-    for wrong in ((), (a, 2.0, 0.5), (a, 2.0, 0.5, 1.0)):       # (three: a keyword's value has no place there)
+    for wrong in ((), (a, 2.0, 0.5), (a, 2.0, 0.5, 1.0)):
         with pytest.raises(TypeError, match="positional argument"):
             g(*wrong)
     f.__defaults__ = (7.0,)
@@ -407,3 +407,13 @@ def test_writes_that_are_refused() -> None:
 def divided(x: Any, y: Any) -> None:
     y += 1
     y /= x
+
+
+def test_a_row_stays(code: Any) -> None:
+    """Calls take no lock, so another thread may be about to use it: nobody writes another one."""
+    f, (x,) = np.compile(lambda x: x * 2), drawn(4, 20)
+    way = met(f, np.array(x))
+    row, refers = way.row, way._refers
+    if code is not None:
+        assert way._tell()
+    assert way.row is row and way._refers is refers
