@@ -223,7 +223,7 @@ def _values(sight: Sight, roots: Sequence[Expr]) -> list[Any] | None:
                 continue
             if kind == LEAF:
                 buf = value.buf
-                if value.op is not None or buf is None or buf.bridge is not None:
+                if value.op is not None or buf is None or buf.is_odd():
                     return None
             elif kind == CONSTANT:
                 return None
@@ -356,8 +356,8 @@ def _looks(met: Met, roots: Sequence[Expr]) -> tuple[list[Any], dict[int, int]] 
             if id(value) in places:
                 inputs.append((AGAIN, places[id(value)], seen))
                 continue
-            if value.op is None and value.buf.bridge is not None:
-                return None                     # (where it lies makes a difference)
+            if value.op is None and value.buf.is_odd():
+                return None                     # (where it begins makes a difference)
             place = places[id(value)] = len(readers)
             readers.append(0)
             if value.op is not None:

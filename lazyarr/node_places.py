@@ -20,7 +20,7 @@ from lazyarr.expr import Expr, Read
 from lazyarr.fastcalls import forever
 from lazyarr.nodes_words import Word
 from lazyarr.storage import DUE, Storage
-from lazyarr.values import LEDGER, Buffer
+from lazyarr.values import LEDGER, Bridge, Buffer
 
 FUNCTIONS = {
     Word.ALLOC: "PyType_GenericAlloc", Word.INCREF: "Py_IncRef", Word.DECREF: "Py_DecRef",
@@ -61,7 +61,7 @@ def places(kind: Any, **more: Any) -> Any:
     value = Expr.leaf(Buffer.new(8))
     samples: dict[str, Any] = {
         "node": value, "read": Read(value, numpy.empty(0)), "storage": Storage(value), "buffer": value.buf,
-        "count": COUNT, "ledger": LEDGER, **more,
+        "bridge": Bridge(numpy.empty(8)), "count": COUNT, "ledger": LEDGER, **more,
     }  # fmt: skip
     found = []
     for field in kind._fields:

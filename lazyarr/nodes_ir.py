@@ -14,6 +14,7 @@ from typing import Any
 from lazyarr.cuts import MAX_WEIGHT
 from lazyarr.nodes_words import AXES, MIX, WORD_BITS, Places, Word
 from lazyarr.object_fields import (
+    BASE,
     C_CONTIGUOUS,
     DATA,
     DIMS,
@@ -116,7 +117,7 @@ class Making(Function):
 def shared(of: Places) -> list[Making]:
     """Functions that the others call."""
     made: Sequence[Callable[[Places], Making]] = (
-        _outline, _hashed, alike, _exposed, _snapshot, _enlisted, called, state, _place, _due, _tag,
+        _outline, _hashed, alike, lies, _exposed, _snapshot, _enlisted, called, state, _place, _due, _tag,
         _pending, whole,
     )
     return [each(of) for each in made]
@@ -169,22 +170,28 @@ def alike(of: Places) -> Making:
     """Is an operand what an entry says at a place?"""
     f = Making("alike", ("words", "x", "at"), of)
     with f.is_lazy("%x"):
-        geo = f.load("%x", of.array_geo)
-        axes = f.load(geo, NDIM, "i32")
-        for known, found in ((0, f.load(geo, DTYPE)), (1, axes)):
-            with f.when("ne", f.load("%at", 8 * known), found):
-                f.give(0)
-        extents, strides = f.load(geo, DIMS), f.load(geo, STRIDES)
-        with f.each(axes) as d:
-            offset = f.by("shl", d, 3)
-            known_at = f.add("%at", offset)
-            for first, numbers in ((2, extents), (2 + AXES, strides)):
-                with f.when("ne", f.load(known_at, 8 * first), f.load(f.add(numbers, offset))):
-                    f.give(0)
-        f.give(1)
+        f.give(f.within("@lies", f.load("%x", of.array_geo), "%at"))
     with f.when("eq", f.load("%at"), f.load("%x", TYPE)):
         f.give(1)
     f.give(0)
+    return f
+
+
+def lies(of: Places) -> Making:
+    """Does an array of NumPy's lie as an entry says at a place?"""
+    f = Making("lies", ("words", "geo", "at"), of)
+    axes = f.load("%geo", NDIM, "i32")
+    for known, found in ((0, f.load("%geo", DTYPE)), (1, axes)):
+        with f.when("ne", f.load("%at", 8 * known), found):
+            f.give(0)
+    extents, strides = f.load("%geo", DIMS), f.load("%geo", STRIDES)
+    with f.each(axes) as d:
+        offset = f.by("shl", d, 3)
+        known_at = f.add("%at", offset)
+        for first, numbers in ((2, extents), (2 + AXES, strides)):
+            with f.when("ne", f.load(known_at, 8 * first), f.load(f.add(numbers, offset))):
+                f.give(0)
+    f.give(1)
     return f
 
 
@@ -196,10 +203,20 @@ def _exposed(of: Places) -> Making:
         f.give(0)
     with f.when("ne", f.load(buf, TYPE), f.known(Word.BUFFER)):
         f.give(1)
-    with f.when("ne", f.load(buf, of.buffer_bridge), none):
-        f.give(1)
     with f.when("ne", f.load(f.load(buf, of.buffer_memory), 0, "i32"), 1):
         f.give(1)
+    bridge = f.load(buf, of.buffer_bridge)
+    with f.when("ne", bridge, none):
+        owner = f.load(bridge, of.bridge_base)
+        with f.when("ne", f.load(owner, 0, "i32"), 1):
+            f.give(1)
+        below = f.load(owner, BASE)
+        with f.when("ne", below, 0):
+            for x, expected in ((f.load(below, TYPE), f.known(Word.REAL)), (f.load(below, 0, "i32"), 1)):
+                with f.when("ne", x, expected):
+                    f.give(1)
+            with f.when("ne", f.load(below, BASE), 0):
+                f.give(1)
     f.give(0)
     return f
 

@@ -233,6 +233,7 @@ class Places(NamedTuple):
     buffer_nbytes: int
     buffer_recycled: int
     buffer_orphan: int
+    bridge_base: int
     count_nodes_built: int
     count_bytes_numpy: int
     count_recalled: int

@@ -66,12 +66,16 @@ def borrow(x: Any) -> Any:
     ndarray
         A read-only array over the same memory.
     """
-    if type(x) is not numpy.ndarray or char_of(x.dtype) is None or stays_plain(x):
+    if type(x) is not numpy.ndarray or char_of(x.dtype) is None:
         return wrap(x)
+    if stays_plain(x):
+        seen = x.view()
+        seen.flags.writeable = False
+        return wrap(seen)
     memory = numpy.asarray(Bridge(owner_of(x)))
     memory.flags.writeable = False
     storage = Storage(Expr.leaf(Buffer(memory)))        # no bridge: whoever else holds it is no matter
-    geo = geometry_in(storage, x)
+    geo = geometry_in(storage, x).view()
     geo.flags.writeable = False
     return managed(storage, geo)
 

@@ -47,7 +47,7 @@ from lazyarr.records import NamedTuple, dataclass
 from lazyarr.reduce_order import DECIDED_EARLY
 from lazyarr.srcloc import note_lines
 from lazyarr.threading.run import parallel_for
-from lazyarr.values import LEDGER, Buffer
+from lazyarr.values import ALIGNED, LEDGER, Buffer
 
 if TYPE_CHECKING:
     from lazyarr.known_kept import counted
@@ -167,8 +167,8 @@ def look(roots: Sequence[Expr]) -> Met | None:
             if k is None:
                 leaves.append(value)
                 k = numbers[id(value)] = -len(leaves)
-                if value.buf.bridge is not None:
-                    add(value.buf.address & 15)
+                if value.buf.is_odd():
+                    add(value.buf.address % ALIGNED)
             elif k >= 0 and (geo is not value.region or op.__class__ is Gather):
                 return None                     # it may sink
             add(k)

@@ -28,6 +28,7 @@ from lazyarr.object_fields import (
     TYPE,
 )  # fmt: skip
 from lazyarr.sight_rows import Also, Input, Node, Row
+from lazyarr.values import ALIGNED
 from lazyarr.walk_words import MISSING
 
 
@@ -52,8 +53,14 @@ class Sighted(Making):
         with self.when(how, x, y):
             self.give(0)
 
+    def refuse_odd(self, buf: str) -> None:
+        """Refuse a buffer that begins where none of ours does (`Buffer.is_odd`)."""
+        with self.when("ne", self.load(buf, self.of.buffer_bridge), self.known(Word.NONE)):
+            begin = self.load(self.load(buf, self.of.buffer_memory), DATA)
+            self.refuse_if("ne", self.by("and", begin, ALIGNED - 1), 0)
 
-def _same(of: Any) -> Sighted:
+
+def same(of: Any) -> Sighted:
     """Are two geometries alike?"""
     f = Sighted("same", ("words", "x", "y"), of)
     with f.when("eq", "%x", "%y"):
@@ -100,7 +107,7 @@ def _seen(of: Any) -> Sighted:
         f.refuse_if("ne", f.load(value, of.op), none)
         buf = f.load(value, of.buf)
         f.refuse_if("ne", f.load(buf, TYPE), f.known(Word.BUFFER))
-        f.refuse_if("ne", f.load(buf, of.buffer_bridge), none)
+        f.refuse_odd(buf)
     with f.each("%met") as k:
         f.refuse_if("eq", f.value(k), value)
     f.store(value, f.nth(f.known(Also.VALUES), "%met"))
@@ -215,4 +222,4 @@ def _match(of: Any) -> Sighted:
     return f
 
 
-LOOKS: tuple[Callable[[Any], Sighted], ...] = (_same, _buffers, _seen, _met, _holder, _asked, _match)
+LOOKS: tuple[Callable[[Any], Sighted], ...] = (same, _buffers, _seen, _met, _holder, _asked, _match)

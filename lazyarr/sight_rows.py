@@ -63,7 +63,9 @@ class Also:
     """`pool.stir`."""
     SIGNALS = Word.END + 27
     """`PyErr_CheckSignals`."""
-    END = Word.END + 28
+    NEW_ARRAY = Word.END + 28
+    """NumPy's `PyArray_NewFromDescr`."""
+    END = Word.END + 29
 
 
 HASH = 9
@@ -233,6 +235,7 @@ class Places(NamedTuple):
     storage_dying: int
     buffer_address: int
     buffer_bridge: int
+    buffer_memory: int
     buffer_recycled: int
     count_nodes_run: int
     count_fused_ops: int

@@ -191,21 +191,28 @@ def _bind(of: Any) -> Sighted:
             f.set(high, f.load(given, VALUE + 8))
         put_scalar(f, at, f.get(low), f.get(high))
     with f.listed("%launch", Launch.NUMBERS, 3) as at:
-        x, kind = f.value(f.load(at, 8)), f.load(at, 16)
-        bits = f.variable(f.load(x, VALUE))
-        with f.when("uge", kind, Number.INT):
-            f.set(bits, f.of_c(Word.NUMBER, x))
-        with f.when("uge", kind, Number.INT_DOUBLE):
-            value = f.op(f"sitofp i64 {f.get(bits)} to double")
-            f.set(bits, f.op(f"bitcast double {value} to i64"))
-        for single in (Number.SINGLE, Number.INT_SINGLE):
-            with f.when("eq", kind, single):
-                value = f.op(f"bitcast i64 {f.get(bits)} to double")
-                value = f.op(f"fptrunc double {value} to float")
-                value = f.op(f"zext i32 {f.op(f'bitcast float {value} to i32')} to i64")
-                f.set(bits, f.by("mul", value, 0x100000001))
-        put_scalar(f, at, f.get(bits), f.get(bits))
+        bits = f.within("@becomes", f.value(f.load(at, 8)), f.load(at, 16))
+        put_scalar(f, at, bits, bits)
     f.give(0)
+    return f
+
+
+def _becomes(of: Any) -> Sighted:
+    """The bits of a number of Python's, as what a `Number` says; those of four bytes twice."""
+    f = Sighted("becomes", ("words", "x", "kind"), of)
+    bits = f.variable(f.load("%x", VALUE))
+    with f.when("uge", "%kind", Number.INT):
+        f.set(bits, f.of_c(Word.NUMBER, "%x"))
+    with f.when("uge", "%kind", Number.INT_DOUBLE):
+        value = f.op(f"sitofp i64 {f.get(bits)} to double")
+        f.set(bits, f.op(f"bitcast double {value} to i64"))
+    for single in (Number.SINGLE, Number.INT_SINGLE):
+        with f.when("eq", "%kind", single):
+            value = f.op(f"bitcast i64 {f.get(bits)} to double")
+            value = f.op(f"fptrunc double {value} to float")
+            value = f.op(f"zext i32 {f.op(f'bitcast float {value} to i32')} to i64")
+            f.set(bits, f.by("mul", value, 0x100000001))
+    f.give(f.get(bits))
     return f
 
 
@@ -390,6 +397,6 @@ def _drop(of: Any) -> Sighted:
 
 
 LAUNCHING: tuple[Callable[[Any], Making], ...] = (
-    called, state, _chosen, _bind, _chunks, _launched, _raised, _count, _hear, _drop,
+    called, state, _chosen, _becomes, _bind, _chunks, _launched, _raised, _count, _hear, _drop,
 )  # fmt: skip
 """What takes a launch of a row."""

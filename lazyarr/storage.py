@@ -29,7 +29,7 @@ from lazyarr.counters import COUNT
 from lazyarr.cuts import SELDOM, is_due, is_still_due
 from lazyarr.error_state import Prompt
 from lazyarr.expr import BROKEN, EVALUATIONS, LOCK, Expr, Map, Op, Read, is_dense, map_of
-from lazyarr.geometry import address, geometry
+from lazyarr.geometry import address, fresh, geometry
 from lazyarr.ops import may_raise
 from lazyarr.resting import COLLECTING, Resting
 from lazyarr.srcloc import Loc, here
@@ -270,8 +270,13 @@ def geometry_in(storage: Storage, x: numpy.ndarray) -> numpy.ndarray:
     """The geometry of a real ndarray within the storage that holds its memory."""
     buf = storage.value.buf
     offset = address(x) - buf.address if x.size else 0
+    writeable = x.flags.num & WRITEABLE         # (`x.flags.writeable` warns of what broadcast_arrays gave)
+    if writeable and not offset and x.nbytes == buf.nbytes:
+        usual = fresh(x.shape, x.dtype)         # (what was met before is known by its geometry)
+        if usual.strides == x.strides and usual.dtype is x.dtype:
+            return usual
     geo = geometry(x.shape, x.dtype, x.strides, offset, buf.nbytes)
-    if not x.flags.num & WRITEABLE:             # (`x.flags.writeable` warns of what broadcast_arrays gave)
+    if not writeable:
         geo.flags.writeable = False
     return geo
 

@@ -77,7 +77,7 @@ class Given:
             Also.VALUES: begin, Also.RESULTS: begin + 8 * MOST_VALUES, Also.MARKS: begin + 16 * MOST_VALUES,
             Also.DROPS: begin + 24 * MOST_VALUES, Also.AREA: begin + 8 * (3 + DROPS) * MOST_VALUES,
             Also.PARALLEL: _address(pool.parallel_for()), Also.SERIAL: _address(pool.serial_for()),
-            Also.STIR: pool.stir(),
+            Also.STIR: pool.stir(), Also.NEW_ARRAY: fields.numpys_function(fields.NEW_ARRAY),
         }  # fmt: skip
         for at, number in numbers.items():
             self.words[at] = number

@@ -33,6 +33,8 @@ class Bridge:
     NumPy keeps this object, not the owner, as the base of our views, so the owner's reference
     count tells how many *others* hold the memory."""
 
+    __slots__ = ("base", "__array_interface__")
+
     def __init__(self, owner: numpy.ndarray) -> None:
         if owner.flags.forc:                    # (nearly all are; the general case takes ten times as long)
             low = address(owner)
@@ -47,6 +49,18 @@ class Bridge:
             "data": (low, not owner.flags.writeable),
         }
 
+    def is_seen_below(self) -> bool:
+        """Is the owner itself a view, of something that anybody else has?
+
+        (`np.linspace` and others return views of what they have made; an array that a view refers to owns
+        its memory, or nobody knows who does.)"""
+        if self.base.base is None:
+            return False
+        return (
+            type(self.base.base) is not numpy.ndarray or self.base.base.base is not None
+            or sys.getrefcount(self.base.base) > ALONE
+        )
+
 
 class _Alone:
     memory = numpy.empty(0)
@@ -55,6 +69,9 @@ class _Alone:
 ALONE = sys.getrefcount(_Alone().memory)
 """References to an ndarray that only one attribute holds: that one, and getrefcount's argument."""
 
+
+ALIGNED = 16
+"""Addresses of our own memory are multiples of it, as those of malloc; no element asks for more."""
 
 ORPHANS = 256
 """Of these so many are noted before those that are gone are looked for."""
@@ -151,9 +168,11 @@ class Buffer:
         if sys.getrefcount(self.memory) > ALONE:
             return True
         bridge = self.bridge
-        return bridge is not None and (
-            sys.getrefcount(bridge.base) > ALONE or bridge.base.base is not None
-        )
+        return bridge is not None and (sys.getrefcount(bridge.base) > ALONE or bridge.is_seen_below())
+
+    def is_odd(self) -> bool:
+        """Does it begin where no memory of ours does?  (To some kernels that makes a difference.)"""
+        return self.bridge is not None and bool(self.address % ALIGNED)
 
     def writeable(self) -> bool:
         """May these bytes be changed in place?"""

@@ -23,6 +23,9 @@ from lazyarr.storage import evaluate
 from lazyarr.values import results
 
 MISFIT: Any = object()
+NOTHING: Any = object()
+"""What machine code says where a function returns None."""
+
 BACKUP = 1 << 20
 """Most bytes of arguments that are written to, of which a copy is kept for the time of a call."""
 

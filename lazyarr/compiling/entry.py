@@ -336,6 +336,8 @@ _NAMES = {
 class Entry(NamedTuple):
     run: Callable[..., Any]
     """The function: a block, arrays, numbers -> flags."""
+    address: int
+    """Where its code lies."""
     copy: int
     """Where the code lies that copies bytes, for calls in a block."""
 
@@ -352,7 +354,7 @@ def entry() -> Entry | None:
     symbol = f"{SYMBOL}_{target.name}"
     text = basics(this_system()) + _IR.substitute(_NAMES, SYMBOL=symbol)
     found = load(text, (symbol, f"{symbol}_copy"), target, kernel=False)
-    return Entry(fastcall(SYMBOL, found[symbol]), found[f"{symbol}_copy"])
+    return Entry(fastcall(SYMBOL, found[symbol]), found[symbol], found[f"{symbol}_copy"])
 
 
 _FLAGS = list(range(FLAG_SETS))

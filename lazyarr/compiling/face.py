@@ -17,13 +17,13 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from lazyarr.compiler import COMPILER
-from lazyarr.compiling.calling import MISFIT, replayed
+from lazyarr.compiling.calling import MISFIT, NOTHING, replayed
 from lazyarr.compiling.chunks import kind_of
 from lazyarr.compiling.finding import replay_for
 from lazyarr.compiling.known import Key, Known
 from lazyarr.compiling.lifting import Lifted, lifted
 from lazyarr.compiling.replay import Flagged, Misfit, Replay
-from lazyarr.compiling.short import SWIFT, Short, is_watched, short_way
+from lazyarr.compiling.short import SWIFT, Way, is_watched, short_way
 from lazyarr.compiling.telling import told
 from lazyarr.compiling.trace import Root
 from lazyarr.config import current, options, plan_key
@@ -83,18 +83,28 @@ class Compiled:
         if self.signatures:
             self._check(args, kwargs)
         last = self._known.last
-        if last.__class__ is Short and last.row is not None and not kwargs and sys.gettrace() is None:
-            with LOCK:      # (as `Short.__call__` has it: large data drives what is called out of the caches)
+        if last is not None and last.row is not None and sys.gettrace() is None:
+            given = args if not kwargs and len(args) == last.count else self._known.inputs(args, kwargs)
+            if last.is_small:
                 row = last.row
-                found = None if row is None else SWIFT.code.call(row, args, plan_key())
+                found = None if row is None or given is None else SWIFT.code.call(row, given, plan_key())
+            else:
+                with LOCK:  # (as `Way.swift` has it: large data drives what is called out of the caches)
+                    row = last.row
+                    found = None if row is None or given is None else SWIFT.code.call(row, given, plan_key())
             if found is not None and found is not False:
                 last.replay.misfits = 0
-                self.reach = last.replay.reach
                 COUNT.traced_calls += 1
-                return found
+                return None if found is NOTHING else found
             if found is False:
                 _misfit(self._known, last.key, last.replay)
                 return self._by_itself(args, kwargs)
+            try:
+                found = MISFIT if given is None else self._by_ways(self._known.others, given, swift=True)
+            except Flagged:
+                return self._by_itself(args, kwargs)
+            if found is not MISFIT:
+                return found
         result = COLLECTING.apart(self.replayed, args, kwargs)
         return self._by_itself(args, kwargs) if result is MISFIT else result
 
@@ -147,55 +157,63 @@ class Compiled:
 
     def replayed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What a call gives, if it is replayed; else `MISFIT`."""
-        last = self._known.last
-        if last is not None and not kwargs:
+        known = self._known
+        ways = known.others if known.last is None else (known.last, *known.others)
+        given = known.inputs(args, kwargs) if ways else None
+        try:
+            result = MISFIT if given is None else self._by_ways(ways, given)
+        except Flagged:                     # (nobody need look at the call again)
+            return MISFIT
+        return self._looked(args, kwargs) if result is MISFIT else result
+
+    def _by_ways(self, ways: Sequence[Way], given: tuple[Any, ...], swift: bool = False) -> Any:
+        """What a call gives by one of these short ways, perhaps by machine code only; else `MISFIT`."""
+        known = self._known
+        for way in ways:
+            if swift and way.row is None:
+                continue
             try:
-                result = last(args)
+                result = way.swift(given) if swift else way(given)
             except Flagged:
-                _misfit(self._known, last.key, last.replay)
-                return MISFIT
+                _misfit(known, way.key, way.replay)
+                raise
             except Misfit:                  # also where a layout is another one
-                result = MISFIT
-            if result is not MISFIT:
-                last.replay.misfits = 0
-                self.reach = last.replay.reach
+                continue
+            if result is not MISFIT and not (swift and result is None):
+                known.goes(way)
+                way.replay.misfits, self.reach = 0, way.replay.reach
                 COUNT.traced_calls += 1
-                return result
-        return self._looked(args, kwargs)
+                return None if result is NOTHING else result
+        return MISFIT
 
     def _looked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of a call that is looked at."""
         known = self._known
         if not known.holds():
             known = self._known = known.anew()
-        given = known.bound(args, kwargs)
-        if given is None:
-            return MISFIT
         for _ in range(ATTEMPTS):           # each that fails has found that more must be known
-            inputs = (*given, *[get() for get, _ in known.outside.inputs])
+            inputs = known.inputs(args, kwargs)
+            if inputs is None:
+                return MISFIT
             key = known.key(inputs)
             if key is None:
                 return MISFIT
             with self._options():
                 replay = replay_for(known, key, inputs)
             if isinstance(replay, Replay):
-                return MISFIT if is_watched() else self._run(known, key, replay, inputs, args, kwargs)
+                return MISFIT if is_watched() else self._run(known, key, replay, inputs)
             if replay is not None:
                 return MISFIT
         return MISFIT
 
-    def _run(
-        self, known: Known, key: Key, replay: Replay, inputs: tuple[Any, ...], args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:
+    def _run(self, known: Known, key: Key, replay: Replay, inputs: tuple[Any, ...]) -> Any:
         result = replayed(replay, inputs)
         if result is MISFIT:
             _misfit(known, key, replay)
             return MISFIT
         replay.misfits, self.reach = 0, replay.reach
         COUNT.traced_calls += 1
-        if not kwargs and len(args) == len(inputs):
-            known.last = short_way(known, key, replay, args)
+        known.goes(short_way(known, key, replay, inputs))
         return result
 
     def _with_loops(self) -> Callable[..., Any]:
@@ -249,7 +267,7 @@ def _misfit(known: Known, key: Key, replay: Replay) -> None:
     replay.misfits += 1
     COUNT.misfits += 1
     if replay.misfits > MISFITS:
-        known.last = None
+        known.forget(replay)
         known.replays[key] = known.refuse("its calls raise floating-point flags, or their arguments overlap")
 
 

@@ -29,6 +29,9 @@ RUNTIME = frozenset(NUMBERS - {bool})
 """Types of numbers that may be arguments of kernels."""
 _PLAIN_TYPES = (type(None), str, bytes, bool, type(Ellipsis))
 
+OTHERS = 7
+"""Ways that are tried besides the last one."""
+
 Key = tuple[Any, ...]
 """The options, then an item for each input: its type, and what else counts."""
 
@@ -55,9 +58,21 @@ class Known:
         """Keys that were met once."""
         self.last: Any = None
         """The short way to the last replay, where there is one (`short`)."""
+        self.others: tuple[Any, ...] = ()
+        """The ways of before: arrays of several shapes may take turns."""
         self.refusal: Refusal | None = None
         self.eager = False
         """Is each kind of calls looked at when it first comes?"""
+
+    def goes(self, way: Any) -> None:
+        """The last replay had this way, or none."""
+        if way is not self.last:
+            before = [x for x in (self.last, *self.others) if x is not None and x is not way]
+            self.last, self.others = way, tuple(before[:OTHERS])
+
+    def forget(self, replay: Replay) -> None:
+        """There are no short ways to a replay any more."""
+        self.last, self.others = None, tuple([x for x in self.others if x.replay is not replay])
 
     def anew(self) -> Known:
         """The next state of affairs."""
@@ -88,13 +103,20 @@ class Known:
         if not kwargs and self.simple and len(args) == self.count:
             return args
         held = bound(self.code, args, kwargs)
-        if held is None:
+        if held is None or self.fn.__code__ is not self.code:
             return None
         try:
             held |= defaults(self.fn, held)
         except KeyError:
             return None
         return tuple([held[name] for name in parameters(self.code)])
+
+    def inputs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...] | None:
+        """The values of all parameters, then of what is found outside; None where Python has a say."""
+        given = self.bound(args, kwargs)
+        if given is None or not self.outside.inputs:
+            return given
+        return (*given, *[get() for get, _ in self.outside.inputs])
 
     def key(self, inputs: Sequence[Any]) -> Key | None:
         """The key of inputs; None for what is never replayed."""
@@ -109,7 +131,7 @@ class Known:
             elif c in RUNTIME and k not in self.pinned:
                 key.append((c,))
             else:
-                item = _by_value(x)
+                item = by_value(x)
                 if item is None:
                     self.refuse(f"an argument of type {c.__name__}")
                     return None
@@ -117,7 +139,7 @@ class Known:
         return tuple(key)
 
 
-def _by_value(x: Any) -> Key | None:
+def by_value(x: Any) -> Key | None:
     """The item of an object that counts by its value; None for what may be another with the same value."""
     c = x.__class__
     if c in NUMBERS:

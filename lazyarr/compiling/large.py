@@ -47,7 +47,7 @@ class Large(Replay):
             maker(cell.nbytes, k, trace.recorded.result) if k in arrays or cell.nbytes <= least else None
             for k, cell in enumerate(self.placed.results)
         ]
-        self.result = trace.recorded.result
+        self.sizes = [cell.nbytes for cell in self.placed.results]
         self.kernels = len(self.launches)
         self.build = builder(trace.recorded.result, self._array, self.places)
         self.streamed = {id(each): _streamed(each) for each in self.launches}
@@ -56,8 +56,6 @@ class Large(Replay):
         """By launch of row blocks, the cells of values that lie in memory, each with these values."""
         self.known: dict[tuple[Any, ...], Known] = {}
         """Launches that were met, by identity, warm pages and options."""
-        self.short: Any = None
-        """The short way here (`compiling.short`)."""
         self.alignments = [trace.layouts[k][0].alignment for k in self.arrays]
 
     def load(self) -> None:

@@ -92,6 +92,10 @@ def converted(type_: type, value: Any) -> Any:
         raise Misfit from None
 
 
+COUNTED = 1024
+"""Calls of small replays after which kernels hear what they have run: nobody looks at the clock for each."""
+
+
 class Replay:
     """One kind of calls."""
 
@@ -102,6 +106,11 @@ class Replay:
         self.numbers = Numbers(trace.recorded.numbers) if trace.recorded.numbers else None
         self.places = self.numbers.places if self.numbers is not None else []
         self.offsets = trace.recorded.offsets
+        self.result = trace.recorded.result
+        self.short: Any = None
+        """The short way here (`compiling.short`)."""
+        self.sizes: list[int] = []
+        """Bytes of results' memory."""
         self.arrays = [k for k, value in enumerate(trace.recorded.inputs) if value is not None]
         self.misfits = 0
         """Calls in a row in which the function had to run as well."""

@@ -2,9 +2,9 @@
 
 In:  arguments of a call.   Out: what the function returns; `MISFIT` where a longer way is to find out.
 The long way makes a key of layouts and asks, launch by launch, where each cell lies.  Where arrays are
-large, all of that follows from geometries, which are the same objects from call to call, and from what is
-known of the launches (`Short`): what remains is to take memory and to fill in addresses.  Small replays look
-at layouts themselves (`Last`).
+large, all of that follows from geometries, most of which are the same objects from call to call, and from
+what is known of the launches (`Short`): what remains is to take memory and to fill in addresses.  Small
+replays look at layouts themselves (`Last`).
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ import numpy
 
 from lazyarr.arrays import ndarray
 from lazyarr.awaited import Awaited
-from lazyarr.compiling.calling import MISFIT, WARNED, warned
+from lazyarr.compiling.calling import MISFIT, WARNED, replayed, warned
 from lazyarr.compiling.interpret import Link
-from lazyarr.compiling.known import RUNTIME, Key, Known
+from lazyarr.compiling.known import RUNTIME, Key, Known, by_value
 from lazyarr.compiling.large import Large
 from lazyarr.compiling.places import Cell, Launch
 from lazyarr.compiling.replay import Flagged, Replay, converted
 from lazyarr.config import OBSERVED, is_observed, plan_key
 from lazyarr.error_state import look, loud, remembered
 from lazyarr.expr import LOCK
-from lazyarr.geometry import FRESH, address
+from lazyarr.fusion.structure import by_contents
+from lazyarr.geometry import address, offset_of
 from lazyarr.known_steps import Bound
 from lazyarr.launch import put_scalar
 from lazyarr.ready import entered
@@ -37,6 +38,9 @@ from lazyarr.values import Buffer
 PAYS, WRITING_PAYS = 100, 100
 """Calls that Python does, after which machine code for them is looked for in the cache; and more, after which
 it is compiled, in 20 ms."""
+
+EACH_SMALL = 16
+"""Calls of small replays that count as one: they run nothing that drives Python out of the caches."""
 
 SETTLED, LOOKED = 4, 256
 """The how manieth call the code is told of, and after how many more again."""
@@ -83,6 +87,15 @@ class Once(NamedTuple):
     """What is known where some of these pages are cold, and where all are warm."""
 
 
+class Itself(NamedTuple):
+    """How an argument looks that counts by its value."""
+
+    x: Any
+
+    def is_of(self, x: Any) -> bool:
+        return x is self.x or (x.__class__ is self.x.__class__ and by_value(x) == by_value(self.x))
+
+
 class Layout(NamedTuple):
     """How an array looks that is memory, not a place in some."""
 
@@ -98,12 +111,60 @@ class Layout(NamedTuple):
         return x.dtype is self.dtype and not address(x) % x.dtype.alignment
 
 
-class Short:
-    """The way to a large replay, as long as the options are those of now."""
+class Way:
+    """A way to a replay, as long as the options are those of now."""
 
-    def __init__(self, known: Known, key: Key, replay: Large, looks: Sequence[Any]) -> None:
+    is_small = False
+
+    def __init__(self, known: Known, key: Key, replay: Any, looks: Sequence[Any]) -> None:
         self.known, self.key, self.replay, self.options = known, key, replay, plan_key()
         self.looks = looks
+        self.count = len(looks) if known.simple and not known.outside.inputs else -1
+        """Where so many arguments are given, by place, they are all that there is to look at."""
+        self.row: numpy.ndarray | None = None
+        """What machine code goes by (`swift_replay`)."""
+        self._refers: Any = None
+        """What the row's words refer to, which lives as long."""
+        self._seen = 0
+        """How many calls Python has done by it."""
+
+    def __call__(self, args: tuple[Any, ...]) -> Any:
+        """What a call gives, with the options of now; `MISFIT`, or a `Misfit`, where it is another one."""
+        raise NotImplementedError
+
+    def swift(self, args: tuple[Any, ...]) -> Any:
+        """What machine code gives for a call; None where Python is to do it."""
+        if self.is_small:                       # (no other thread runs meanwhile, and its row stays)
+            found = self._called(args)
+        else:
+            with LOCK:                          # as all evaluations; a fork waits for it
+                found = self._called(args)
+        if found is False:
+            raise Flagged
+        return found
+
+    def _called(self, args: tuple[Any, ...]) -> Any:
+        row = self.row
+        return None if row is None else SWIFT.code.call(row, args, plan_key())
+
+    def _tell(self) -> bool:
+        """Let machine code know of this way, unless it is under way: was it told?"""
+        with LOCK:                              # no other thread's call goes by the row of before meanwhile
+            if self.is_small and self.row is not None:      # (these calls take no lock: their row stays)
+                return True
+            found = SWIFT.code.row(self)
+            if found is False or SWIFT.code.busy():         # (perhaps by a signal's handler within a call)
+                return False
+            self.row, self._refers = found or (None, None)
+            return True
+
+
+class Short(Way):
+    """The way to a large replay."""
+
+    def __init__(self, known: Known, key: Key, replay: Large, looks: Sequence[Any]) -> None:
+        super().__init__(known, key, replay, looks)
+        self.begins = [*map(_begin, looks, replay.offsets)]
         self.homes: list[Any] = [None] * len(looks)
         """What has each place when a call begins."""
         self._places: dict[int, int] = {}
@@ -112,10 +173,7 @@ class Short:
             for cell, make in zip(replay.placed.results, replay.makes, strict=True)
         ]
         self.launches = [self._once(each) for each in replay.launches]
-        self.row: numpy.ndarray | None = None
-        """What machine code goes by (`swift_replay`)."""
-        self._refers: Any = None
-        self._seen = self._filled = 0
+        self._filled = 0
         self._nbytes = max(map(_nbytes, looks), default=0)
 
     def _place(self, cell: Cell) -> int:
@@ -138,12 +196,8 @@ class Short:
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """What a call gives, with the options of now and the error state that NumPy begins with."""
         if self.row is not None and sys.gettrace() is None:
-            with LOCK:                          # as all evaluations; a fork waits for it
-                row = self.row                  # (another thread may have been told otherwise)
-                found = None if row is None else SWIFT.code.call(row, args, plan_key())
+            found = self.swift(args)
             if found is not None:
-                if found is False:
-                    raise Flagged
                 return found
         self._hear()
         if len(args) != len(self.looks) or not self.known.holds():
@@ -163,10 +217,10 @@ class Short:
                 if x.__class__ is ndarray:
                     if x.storage is None:
                         x = homes[k] = x.geo
-                    elif x.geo is seen:
+                    elif x.geo is seen or _is_alike(x.geo, seen):
                         buf = homes[k] = x.storage.value.buf
-                        if buf.__class__ is not Buffer or buf.bridge is not None:
-                            return MISFIT       # (it is pending, or not ours and may lie anywhere)
+                        if buf.__class__ is not Buffer or buf.is_odd():
+                            return MISFIT       # (it is pending, or lies elsewhere)
                         continue
                     else:
                         return MISFIT
@@ -174,7 +228,10 @@ class Short:
                     homes[k] = x
                 elif x.__class__ is seen:
                     continue
-                if seen.__class__ is not Layout or args[k].__class__ is not seen.kind or not seen.is_of(x):
+                if seen.__class__ is Itself:
+                    if not seen.is_of(x):
+                        return MISFIT
+                elif seen.__class__ is not Layout or args[k].__class__ is not seen.kind or not seen.is_of(x):
                     return MISFIT
             for k, nbytes, make in self.results:
                 homes[k] = Buffer.new(nbytes) if make is None else make[0](*make[1])
@@ -209,15 +266,11 @@ class Short:
             SWIFT.hear(nbytes=self._nbytes)
             return
         self._seen += 1
-        filled = sum([each is not None for each in self.launches[0].filled])
-        if (self.row is not None and filled != self._filled) or self._seen % LOOKED == SETTLED:
-            with LOCK:                          # no other thread's call goes by the row of before meanwhile
-                found = SWIFT.code.row(self) if filled else None
-                if SWIFT.code.busy():           # (a signal's handler, within a call that may go by the row)
-                    return
-                if found is not None or filled != self._filled:
-                    self.row, self._refers = found or (None, None)
-                    self._filled = filled
+        known = [sum([each is not None for each in once.filled]) for once in self.launches]
+        filled = sum(known) if all(known) else 0
+        more = self.row is not None and filled != self._filled
+        if filled and (more or self._seen % LOOKED == SETTLED) and self._tell():
+            self._filled = filled
 
     def _fill(self, each: Once, warm: bool) -> Filled | None:
         """What the replay knows of a launch; None if it has not met such a one yet."""
@@ -225,6 +278,8 @@ class Short:
         if known is None:
             return None
         addresses = [(word, self._place(cell), offset) for word, cell, offset in known.addresses]
+        begins = dict(enumerate(self.begins))
+        addresses = [(word, k, offset + begins.get(k, 0)) for word, k, offset in addresses]
         given = [(firsts, each.launch.scalars[part][k]) for firsts, (part, k) in known.numbers]
         found = each.filled[warm] = Filled(
             known.bound, tuple(addresses),
@@ -240,45 +295,63 @@ def _nbytes(look: Any) -> int:
     return look.nbytes if look.__class__ is numpy.ndarray else 0
 
 
-def looks_of(args: Sequence[Any]) -> list[Any]:
-    """How arguments look: geometries of arrays, layouts of those that are memory, types of all else."""
+def looks_of(args: Sequence[Any], known: Known) -> list[Any] | None:
+    """How arguments look: geometries of arrays, layouts of those that are memory, types of numbers, what
+    counts by its value itself; None where there is something else."""
     found = list[Any]()
-    for x in args:
+    for k, x in enumerate(args):
         kind: Any = x.__class__
         if kind is ndarray and x.storage is not None:
             found.append(x.geo)
         elif kind is ndarray or kind is numpy.ndarray:
             memory = x.geo if kind is ndarray else x
             found.append(Layout(kind, memory.shape, memory.strides, memory.dtype))
-        else:
+        elif kind in RUNTIME and k not in known.pinned:
             found.append(kind)
+        elif by_value(x) is not None:
+            found.append(Itself(x))
+        else:
+            return None
     return found
 
 
-class Last:
+class Last(Way):
     """The way to a small replay: for NumPy's arrays and small lazy ones."""
 
-    def __init__(self, known: Known, replay: Replay, args: Sequence[Any]) -> None:
-        self.known, self.replay, self.options = known, replay, plan_key()
-        self.classes = [x.__class__ for x in args]
+    is_small = True
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
         """What a call gives; a `Misfit` where a layout is another one."""
-        if len(args) != len(self.classes) or not self.known.holds():
+        if self.row is not None and sys.gettrace() is None:
+            found = self.swift(args)
+            if found is not None:
+                return found
+        if len(args) != len(self.looks) or not self.known.holds():
             return MISFIT
-        memory = []
-        for x, c in zip(args, self.classes, strict=True):
-            if x.__class__ is not c:
-                return MISFIT
-            if c is ndarray:
-                if x.storage is not None:
+        memory, writes = [], self.replay.written
+        for x, seen in zip(args, self.looks, strict=True):
+            c = seen.__class__
+            if c is Layout:
+                if x.__class__ is not seen.kind or (seen.kind is ndarray and x.storage is not None):
                     return MISFIT
-                memory.append(x.geo)
-            elif c is numpy.ndarray:
-                memory.append(x)
-        if plan_key() != self.options or is_watched():
+                memory.append(x.geo if seen.kind is ndarray else x)
+                if writes and not seen.is_of(memory[-1]):
+                    return MISFIT
+            elif x.__class__ is not seen and (c is not Itself or not seen.is_of(x)):
+                return MISFIT
+        if plan_key() is not self.options or is_watched():
             return MISFIT
-        return self.replay(args, memory, warned(), False)
+        self._hear()
+        return replayed(self.replay, args) if writes else self.replay(args, memory, warned(), False)
+
+    def _hear(self) -> None:
+        """Python does one more call."""
+        self._seen += 1
+        if SWIFT.code is None:
+            if self._seen % EACH_SMALL == 0:
+                SWIFT.hear()
+        elif self.row is None and self._seen % LOOKED == SETTLED:
+            self._tell()
 
 
 def is_watched() -> bool:
@@ -292,23 +365,38 @@ def is_watched() -> bool:
     )
 
 
-def short_way(known: Known, key: Key, replay: Replay, args: Sequence[Any]) -> Short | Last | None:
+def short_way(known: Known, key: Key, replay: Replay, args: Sequence[Any]) -> Way | None:
     """The way for calls like one that was just made; None where there is more to be looked at."""
-    simple = all(x.__class__ in RUNTIME or x.__class__ in (ndarray, numpy.ndarray) for x in args)
-    if not simple or replay.written or known.pinned:
+    large = isinstance(replay, Large)
+    looks = None if large and replay.written else looks_of(args, known)
+    if looks is None:
         return None
-    if not isinstance(replay, Large):
-        return Last(known, replay, args)
-    if any(replay.offsets) or len(replay.known) < len(replay.launches):
-        return None
-    looks = looks_of(args)
-    if any(look.__class__ is numpy.ndarray and id(look) not in FRESH for look in looks):
-        return None                             # (other geometries are new objects from call to call)
-    way: Short | None = replay.short
+    kind: type[Way] = Last
+    if isinstance(replay, Large):
+        kind = Short
+        if len(replay.known) < len(replay.launches):
+            return None
+        if any(look.__class__ is numpy.ndarray and offset_of(look) % look.dtype.alignment for look in looks):
+            return None
+    elif any(look.__class__ is numpy.ndarray for look in looks):
+        return None                             # (a geometry: no memory itself)
+    way: Way | None = replay.short
     if way is None or way.options is not plan_key() or not all(map(_is_alike, way.looks, looks)):
-        way = replay.short = Short(known, key, replay, looks)
+        way = replay.short = kind(known, key, replay, looks)
     return way
 
 
 def _is_alike(one: Any, other: Any) -> bool:
-    return one is other or (one.__class__ is other.__class__ is Layout and one == other)
+    if one is other or one.__class__ is not other.__class__:
+        return one is other
+    if one.__class__ is numpy.ndarray:          # (of a view, which may be a new one in each call)
+        return by_contents(one) == by_contents(other)
+    if one.__class__ is Itself:
+        return bool(one.is_of(other.x))
+    return one.__class__ is Layout and bool(one == other)
+
+
+def _begin(look: Any, offset: int) -> int:
+    """Bytes from where an argument's memory begins to the first one that kernels know; a replay's offset is
+    how far that is before the first element."""
+    return offset_of(look) - offset if look.__class__ is numpy.ndarray else -offset

@@ -8,7 +8,7 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, MutableSequence, Sequence
+from collections.abc import MutableSequence, Sequence
 from typing import Any
 
 import numpy
@@ -18,7 +18,7 @@ from lazyarr.codegen.reduce_plan import DECIDED
 from lazyarr.compiling import entry
 from lazyarr.compiling.interpret import Link
 from lazyarr.compiling.places import Cell, Launch, layout
-from lazyarr.compiling.replay import Misfit, Replay, builder, converted, maker, over
+from lazyarr.compiling.replay import COUNTED, Misfit, Replay, builder, converted, maker, over
 from lazyarr.compiling.trace import Trace, parts
 from lazyarr.counters import COUNT
 from lazyarr.dtypes import PLAIN
@@ -33,8 +33,6 @@ LONG = 100_000
 """Nanoseconds of a kernel from which threads, and the GIL for others, are worth launches one by one."""
 KEPT = 1 << 22
 """Most bytes of temporaries and scratch memory that a block keeps."""
-COUNTED = 1024
-"""Calls after which kernels hear what they have run: nobody looks at the clock for each."""
 EXTENT = 1 << 19
 """Most bytes from end to end of an operand."""
 
@@ -181,7 +179,7 @@ def small(trace: Trace) -> Small | None:
         writer.end(each.ends)
     if writer.own > KEPT:
         return None
-    return Small(trace, writer, found.run, placed.results)
+    return Small(trace, writer, found, placed.results)
 
 
 def _is_large(program: Program) -> bool:
@@ -202,10 +200,11 @@ def _duration(program: Program) -> float:
 
 class Small(Replay):
     def __init__(
-        self, trace: Trace, writer: _Writer, run: Callable[..., Any], results: list[Cell]
+        self, trace: Trace, writer: _Writer, run: entry.Entry, results: list[Cell]
     ) -> None:
         super().__init__(trace)
-        self.run, self.ops = run, sum(k.ops for k in writer.kernels)
+        self.run, self.entry, self.copy = run.run, run.address, run.copy
+        self.ops = sum(k.ops for k in writer.kernels)
         self.code = writer.kernels
         """Their addresses are among the words: code lives as long as its kernel."""
         self.links = [(self.places[ref], type_) for ref, type_ in writer.links]
@@ -219,13 +218,14 @@ class Small(Replay):
         self.own_bytes = writer.own
         self.idle: list[tuple[numpy.ndarray, numpy.ndarray]] = []
         """Blocks that no thread is using, with their memory."""
+        self.sizes = [cell.nbytes for cell in results]
         self.makes = [maker(cell.nbytes, k, trace.recorded.result) for k, cell in enumerate(results)]
         self.build = builder(trace.recorded.result, lambda r: over(r, self.makes[r.at]), self.places)
         self.kernels = len(writer.calls)
         self.works = writer.works
         self.calls = 0
 
-    def _block(self) -> tuple[numpy.ndarray, numpy.ndarray]:
+    def block(self) -> tuple[numpy.ndarray, numpy.ndarray]:
         words, own = self.template.copy(), numpy.empty(self.own_bytes + LINE, numpy.uint8)
         start = -(-address(own) // LINE) * LINE
         for word, at in self.kept:
@@ -236,7 +236,7 @@ class Small(Replay):
         try:
             block = self.idle.pop()
         except IndexError:
-            block = self._block()
+            block = self.block()
         results = [make(*how) for make, how in self.makes]
         operands, numbers = memory + results, []
         if self.numbers is not None:
@@ -252,6 +252,10 @@ class Small(Replay):
         COUNT.numpy_loop_blocks += blocks
         self.calls += 1
         if not self.calls % COUNTED:
-            for kernel, seconds in zip(self.code, self.works, strict=True):
-                ran(kernel, COUNTED * seconds)
+            self.heard()
         return self.build(results, given, numbers)
+
+    def heard(self) -> None:
+        """Kernels hear of so many calls."""
+        for kernel, seconds in zip(self.code, self.works, strict=True):
+            ran(kernel, COUNTED * seconds)

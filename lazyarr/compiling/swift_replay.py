@@ -1,7 +1,6 @@
 """Calls of compiled functions by machine code: from the arguments to the launch and what it gives.
 
-In:  a short way to a replay of one launch (`short.Short`).   Out: a row, by which the function of
-`replay_text` does such calls.
+In:  a short way to a replay (`short.Way`).   Out: a row, by which the function of `replay_text` does calls.
 Python takes some fifteen microseconds for a call, and ten times as long where large data drove what the
 interpreter needs out of the caches.  The code lies in the cache as kernels do, and is loaded when it pays.
 Always holds: it does what Python would have done, or nothing.
@@ -10,6 +9,7 @@ Always holds: it does what Python would have done, or nothing.
 from __future__ import annotations
 
 from collections import namedtuple
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,18 @@ from lazyarr import nodes_words, sight_rows
 from lazyarr import object_fields as fields
 from lazyarr.arrays import ndarray, plain
 from lazyarr.compiler import COMPILER, loads_cached
-from lazyarr.compiling.calling import WARNED
+from lazyarr.compiling.calling import NOTHING, WARNED
 from lazyarr.compiling.interpret import ABSENT, Cell
 from lazyarr.compiling.known import Known
 from lazyarr.compiling.replay import Make
-from lazyarr.compiling.replay_text import Argument, Care, Kind, Replayed, Result, text
+from lazyarr.compiling.replay_words import Argument, Care, Kind, Replayed, Result, Source, Stage
+from lazyarr.compiling.short import Itself, Last, Layout, Short
+from lazyarr.compiling.small import Small
 from lazyarr.compiling.trace import Result as Returned
 from lazyarr.fastcalls import fastcall, forever
+from lazyarr.geometry import address
 from lazyarr.hot import ran
+from lazyarr.late import Late
 from lazyarr.namespace import Names
 from lazyarr.node_places import places
 from lazyarr.nodes_words import AXES, OPERAND, Word
@@ -36,7 +40,7 @@ from lazyarr.threading.run import parallel_for
 from lazyarr.values import Buffer
 
 if TYPE_CHECKING:
-    from lazyarr.compiling.short import Filled, Short
+    from lazyarr.compiling.short import Filled, Once, Way
 
 BECOMES: dict[tuple[type, type], Number] = {
     (float, numpy.float64): Number.DOUBLE, (float, numpy.float32): Number.SINGLE,
@@ -48,6 +52,8 @@ BECOMES: dict[tuple[type, type], Number] = {
 CARE = {number: Care.EXACT if number >= Number.INT else Care.NONE for number in Number} | {
     Number.SINGLE: Care.SINGLE
 }
+
+_text = Late("lazyarr.compiling.replay_text", "text")
 
 ARGUMENT = Argument.LOOK + OPERAND
 """Words of an argument."""
@@ -67,10 +73,12 @@ class Code:
         """Function (row, arguments, `config.plan_key`) -> what the compiled function returns; None: Python is
         to do it; False: likewise, and not the short way."""
 
-    def row(self, short: Short) -> tuple[numpy.ndarray, Rows] | None:
-        """What `row_of` says, and room for the launches of the row; nothing while a call is under way."""
-        found = None if self.busy() else row_of(short)
-        return found if found is not None and self.given.widen(found[1].scratch) else None
+    def row(self, way: Way) -> tuple[numpy.ndarray, Rows] | bool | None:
+        """What `row_of` says, and room for the launches of the row; False while a call is under way."""
+        found = row_of(way)
+        if self.busy() or (found is not None and not self.given.widen(found[1].scratch)):
+            return False
+        return found
 
     def busy(self) -> bool:
         """Is a call under way?  Its row stays."""
@@ -83,14 +91,18 @@ def rest(left: tuple[Any, int, int, int, int, int]) -> None:
     parallel_for(entry, words, chunks, threads, done)
 
 
-def warmed(heard: tuple[Short, float]) -> None:
-    """The kernels of a row have run for so long."""
-    short, seconds = heard
-    kernels = [k for each in short.launches[0].filled if each is not None for k in each.bound.kernels]
+def warmed(heard: tuple[Last | tuple[Once, Short, int], float]) -> None:
+    """The kernels of a launch have run for so long, or a small replay so often that they hear of it."""
+    told, seconds = heard
+    if isinstance(told, Last):
+        told.replay.heard()
+        return
+    once, short, at = told
+    kernels = [k for each in once.filled if each is not None for k in each.bound.kernels]
     for kernel in kernels:
         ran(kernel, seconds / len(kernels))
-    if short.row is not None:
-        short.row[Row.WARMING] = not all(kernel.heat.asked for kernel in kernels)
+    if short.row is not None:                   # (the call's own: it stays as long as that lasts)
+        short.row[at + Row.WARMING] = not all(kernel.heat.asked for kernel in kernels)
 
 
 def load(compiles: bool) -> Code | None:
@@ -100,65 +112,126 @@ def load(compiles: bool) -> Code | None:
     where = places(Places, array=plain(numpy.empty(0)))
     if where is None:
         return None
-    found = launching("replayed", partial(text, where, ARGUMENT), (where, ARGUMENT), compiles)
+    found = launching("replayed", partial(_text, where, ARGUMENT), (where, ARGUMENT), compiles)
     return None if found is None else Code(*found)
 
 
 # ---------------------------------------------------------------------------------------------------- rows
 
 
-def row_of(short: Short) -> tuple[numpy.ndarray, Rows] | None:
+def row_of(way: Way) -> tuple[numpy.ndarray, Rows] | None:
     """The row of a way, and what it refers to; None for what is not of the kind that the code does."""
-    (once, *more), replay = short.launches, short.replay
-    returned = _returned(replay.result)
-    if max(len(short.looks), len(short.results)) > MOST_VALUES:
+    replay = way.replay
+    returned, kinds = _returned(replay.result), _numbers(way)
+    if returned is None or kinds is None or [r.at for r in returned] != [*range(len(replay.makes))]:
         return None
-    if more or once.takes or returned is None or [r.at for r in returned] != [*range(len(short.results))]:
+    if max(len(way.looks), len(returned), len(kinds)) > MOST_VALUES:
         return None
     row = Rows(Replayed.END)
-    row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(short.options), len(short.looks)
-    row.words[Replayed.IS_TUPLE] = replay.result.kind == "tuple"
-    arguments = [_argument(row, look) for look in short.looks]
-    kinds = _numbers(short)
-    if None in arguments or kinds is None:
+    arguments, guarded = [_argument(row, look) for look in way.looks], _guards(row, way.known)
+    if None in arguments or guarded is None:
         return None
     for argument, kind in kinds:
         arguments[argument][Argument.CARE] |= CARE[kind]        # type: ignore[index]
+    row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(way.options), len(way.looks)
+    row.words[Row.NUMBER] = row.refer(way)
+    row.words[Replayed.IS_TUPLE] = replay.result.kind == "tuple"
+    row.words[Replayed.ANSWER] = row.refer(NOTHING) if replay.result.kind == "constant" else 0
     row.put(0, Replayed.ARGUMENTS, arguments)       # type: ignore[arg-type]
-    guarded = _guards(row, short.known)
-    if guarded is None:
-        return None
     row.put(0, Replayed.FIELDS, guarded[0])
     row.put(0, Replayed.NAMES, guarded[1])
-    results = {
-        place: (k, _result(row, r, nbytes, make))
-        for k, (r, (place, nbytes, make)) in enumerate(zip(returned, short.results, strict=True))
-    }  # fmt: skip
-    row.put(0, Replayed.RESULTS, [entry for _, entry in results.values()])
+    results = [
+        _result(row, r, nbytes, make)
+        for r, nbytes, make in zip(returned, replay.sizes, replay.makes, strict=True)
+    ]  # fmt: skip
+    row.put(0, Replayed.RESULTS, results)
+    if not isinstance(way, Short):
+        _enter(row, way, kinds)
+    elif not _launches(row, way, results):
+        return None
+    return numpy.array(row.words, numpy.int64), row
+
+
+def _enter(row: Rows, way: Way, kinds: Sequence[tuple[int, Number]]) -> None:
+    """Add what the entry of small replays is given."""
+    replay: Small = way.replay
+    block, own = replay.block()
+    row.refer(own)
+    given = [[Source.ARGUMENT, k, 0] for k in replay.arrays]
+    given += [[Source.RESULT, k, 0] for k in range(len(replay.makes))]
+    given += [[Source.NUMBER, k, kind] for k, kind in kinds]
+    row.words[Replayed.ENTRY], row.words[Replayed.BLOCK] = replay.entry, row.refer(block)
+    row.words[Replayed.KERNELS], row.words[Replayed.OPS] = replay.kernels, replay.ops
+    row.put(0, Replayed.GIVEN, given)
+    row.put(0, Replayed.COUNTS, [[word] for word in replay.counts])
+    extents = {k: _extent(way.looks[k]) for k in replay.arrays}
+    writes, apart = list[list[int]](), list[list[int]]()
+    for k in replay.written:
+        begin, end = extents[k]
+        backup = numpy.empty(end - begin, numpy.uint8)
+        row.refer(backup)
+        writes.append([k, begin, end - begin, address(backup)])
+        apart += [[k, begin, end, other, *extents[other]] for other in replay.arrays if other != k]
+    row.put(0, Replayed.WRITES, writes)
+    row.put(0, Replayed.APART, apart)
+    row.words[Replayed.COPY] = replay.copy if replay.flagged else 0
+
+
+def _extent(look: Layout) -> tuple[int, int]:
+    """Where an array begins and ends, in bytes behind its first element."""
+    spans = [stride * (n - 1) for stride, n in zip(look.strides, look.shape, strict=True)]
+    if 0 in look.shape:
+        return 0, 0
+    return sum(s for s in spans if s < 0), sum(s for s in spans if s > 0) + look.dtype.itemsize
+
+
+def _launches(row: Rows, short: Short, made: Sequence[list[int]]) -> bool:
+    """Add the launches of a large replay; False if they are not of the kind that the code does."""
+    results = {place: (k, made[k]) for k, (place, _, _) in enumerate(short.results)}
+    stages = list[list[int]]()
+    for once in short.launches:
+        at = len(row.words)
+        row.words.extend([0] * Stage.END)
+        stages.append([8 * at])
+        for place, nbytes in once.takes:
+            results[place] = len(results), _memory(row, nbytes)
+        row.put(at, Stage.TAKES, [[results[place][1][Result.MAKER]] for place, _ in once.takes])
+        row.put(at, Stage.ENDS, [[results[place][0]] for place in once.ends if place in results])
+        if len(results) > MOST_VALUES or not _stage(row, at, once, short, results):
+            return False
+        row.words[at + Row.NUMBER], row.words[at + Row.WARMING] = row.refer((once, short, at)), 1
+    row.put(0, Replayed.STAGES, stages)
+    filled = [each for once in short.launches for each in once.filled if each is not None]
+    row.words[Row.THREADS] = max(each.bound.threads for each in filled)
+    return True
+
+
+def _stage(
+    row: Rows, at: int, once: Once, short: Short, results: dict[int, tuple[int, list[int]]]
+) -> bool:  # fmt: skip
+    """Add what is known of a launch whose words begin there."""
     streamed = [results[place] for place in once.streamed]
     if all(entry[Result.KIND] == Kind.MANAGED for _, entry in streamed):
-        row.put(0, Row.STREAMED, [[k] for k, _ in streamed])
+        row.put(at, Row.STREAMED, [[k] for k, _ in streamed])
         filled = dict(zip((Row.COLD, Row.WARM), once.filled, strict=True))
         if not streamed:                        # (then Python calls it warm, and the code cold)
             filled = {Row.COLD: once.filled[True]}
     else:                                       # (of pages of NumPy's nobody knows whether they are warm)
         filled = {Row.COLD: once.filled[False]}
-    row.words[Row.THREADS] = max(each.bound.threads for each in once.filled if each is not None)
     for word, each in filled.items():
         if each is not None:
-            row.words[word] = 8 * len(row.words)
+            row.words[at + word] = 8 * (len(row.words) - at)
             if not _launch(row, each, short, results):
-                return None
-    row.words[Row.NUMBER], row.words[Row.WARMING] = row.refer(short), 1
-    return numpy.array(row.words, numpy.int64), row
+                return False
+    return True
 
 
 def _returned(result: Returned) -> list[Returned] | None:
-    """The arrays and scalars that a call returns, in order; None for something else."""
+    """The arrays and scalars that a call returns, in order; None for something else but None."""
+    if result.kind == "constant" and result.at is None:
+        return []
     found = result.at if result.kind == "tuple" else [result]
-    known = all(
-        r.kind == "scalar" or (r.kind == "array" and r.origin is None and not r.foreign) for r in found
-    )
+    known = all(r.kind == "scalar" or (r.kind == "array" and r.origin is None) for r in found)
     return [*found] if known and found else None
 
 
@@ -168,36 +241,58 @@ def _argument(row: Rows, look: Any) -> list[int] | None:
         return [Kind.NUMBER, row.refer(look), 0, *[0] * OPERAND]
     if look.__class__ is numpy.ndarray:
         return [Kind.MANAGED, row.refer(look), 0, *[0] * OPERAND]
+    if look.__class__ is Itself:
+        return [Kind.ITSELF, row.refer(look.x), 0, *[0] * OPERAND]
     axes, rest = len(look.shape), [0] * (AXES - len(look.shape))
-    if axes > AXES or look.kind is not ndarray:
+    if axes > AXES:
         return None
     lies = [row.refer(look.dtype), axes, *look.shape, *rest, *look.strides, *rest]
-    return [Kind.PLAIN, 0, look.dtype.alignment - 1, *lies]
+    return [Kind.PLAIN if look.kind is ndarray else Kind.NUMPYS, 0, look.dtype.alignment - 1, *lies]
+
+
+def _memory(row: Rows, nbytes: int) -> list[int]:
+    """The entry of what lies in memory of ours."""
+    words = [0] * Result.END
+    words[Result.KIND], words[Result.MAKER] = Kind.MANAGED, row.refer(partial(Buffer.new, nbytes))
+    return words
 
 
 def _result(row: Rows, r: Returned, nbytes: int, make: Make | None) -> list[int]:
     """The entry of a result."""
+    words = _memory(row, nbytes)
+    words[Result.GEO], words[Result.NBYTES] = row.refer(r.geo), row.refer(nbytes)
     if make is None:
-        maker, kind = partial(Buffer.new, nbytes), Kind.MANAGED
+        return words
+    words[Result.MAKER] = 0
+    kinds = {"array": Kind.NUMPYS if r.foreign else Kind.PLAIN, "scalar": Kind.ITEM}
+    words[Result.KIND] = kinds[r.kind]
+    fn, (shape, *given) = make[0], make[1]
+    if fn is numpy.empty and len(shape) <= AXES:
+        words[Result.DTYPE], words[Result.AXES] = row.refer(given[0]), len(shape)
+        words[Result.FLAGS] = given[1:] == ["F"]        # (NumPy's flag of that order is 1)
+        words[Result.DIMS : Result.DIMS + len(shape)] = shape
     else:
-        maker, kind = partial(make[0], *make[1]), Kind.PLAIN if r.kind == "array" else Kind.ITEM
-    return [kind, row.refer(maker), row.refer(r.geo), row.refer(nbytes)]
+        words[Result.MAKER] = row.refer(partial(fn, *make[1]))
+    return words
 
 
-def _numbers(short: Short) -> list[tuple[int, Number]] | None:
+def _numbers(way: Any) -> list[tuple[int, Number]] | None:
     """Which arguments are numbers of kernels, and what becomes of them; None for others than the code's."""
-    of, found = short.replay.numbers, list[tuple[int, Number]]()
-    if of is None:
-        return found
-    if of.steps:
+    replay = way.replay
+    if replay.numbers is None:
+        return []
+    if replay.numbers.steps:
         return None
-    for each in short.launches[0].filled:
-        for _, number, type_ in () if each is None else each.numbers:
-            kind = BECOMES.get((short.looks[of.inputs[number]], type_))
-            if kind is None:
-                return None
-            found.append((of.inputs[number], kind))
-    return found
+    if isinstance(replay, Small):
+        linked = replay.links
+    else:
+        some = [each for once in way.launches for each in once.filled if each is not None]
+        linked = [(number, type_) for each in some for _, number, type_ in each.numbers]
+    places = [(replay.numbers.inputs[number], type_) for number, type_ in linked]
+    kinds = [BECOMES.get((way.looks[place], type_)) for place, type_ in places]
+    if None in kinds:
+        return None
+    return [(place, kind) for (place, _), kind in zip(places, kinds, strict=True)]      # type: ignore[misc]
 
 
 def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[int, list[int]]]) -> bool:

@@ -15,38 +15,25 @@ import pytest
 
 import lazyarr as np
 from lazyarr.arrays import plain
-from lazyarr.compiler import COMPILER
 from lazyarr.compiling import short, swift_replay
 from lazyarr.compiling.short import SWIFT, Short
 from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.sight_rows import MOST_VALUES, Also
 from lazyarr.values import LEDGER, Buffer
+from tests.compiling.conftest import SHAPE, drawn, same
 from tests.crowd import numbered_at_once
 
-SHAPE = (300, 1000)
-CODE: list[Any] = []
+pytestmark = pytest.mark.usefixtures("code", "compiled")
+
+
 FACTOR = 1.5
 
 
-@pytest.fixture(autouse=True, params=["machine code", "Python"])
-def code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The code, which is there at once, and told of what comes round at once; or not at all."""
-    COMPILER.load()
-    if not CODE:
-        CODE.append(swift_replay.load(True))
-    if CODE[0] is None:
-        pytest.skip("objects lie otherwise here")
-    observed = OBSERVED.copy()
-    OBSERVED.clear()
-    monkeypatch.setattr("lazyarr.compiling.short.SETTLED", 1)
-    monkeypatch.setattr("lazyarr.compiling.short.LOOKED", 2)
-    monkeypatch.setattr(SWIFT, "left", -1)
-    monkeypatch.setattr(SWIFT, "code", CODE[0] if request.param == "machine code" else None)
+@pytest.fixture
+def compiled() -> Iterator[None]:
     with np.options(jit="always", plan="always", tier="2"):
-        yield SWIFT.code
-    assert not CODE[0].given.words[Also.BUSY]
-    OBSERVED[:] = observed
+        yield
 
 
 @pytest.fixture
@@ -55,20 +42,6 @@ def by_python(monkeypatch: pytest.MonkeyPatch) -> list[Short]:
     found: list[Short] = []
     monkeypatch.setattr(Short, "_hear", lambda self, hear=Short._hear: (found.append(self), hear(self)))
     return found
-
-
-def drawn(seed: int, *shapes: Any, dtype: str = "f8") -> list[numpy.ndarray]:
-    random = numpy.random.default_rng(seed)
-    return [random.uniform(-2, 2, shape).astype(dtype) for shape in shapes or (SHAPE,)]
-
-
-def same(found: Any, wanted: Any) -> None:
-    assert isinstance(found, tuple) == isinstance(wanted, tuple)
-    each = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
-    for x, y in each:
-        real = numpy.asarray(x)
-        assert (real.shape, real.dtype, real.strides) == (y.shape, y.dtype, numpy.asarray(y).strides)
-        assert real.tobytes() == y.tobytes()
 
 
 def met(f: Any, *args: Any, calls: int = 6) -> Short:
@@ -97,9 +70,22 @@ def mean(np: Any, x: Any, gain: Any) -> Any:
     return (x * gain).mean()
 
 
+def unit(np: Any, x: Any, gain: Any) -> Any:
+    return x / np.sqrt((x * x).sum()) * gain
+
+
+def softmax(np: Any, x: Any, gain: Any) -> Any:
+    e = np.exp(x - x.max())
+    return e / e.sum() * gain, e
+
+
+def running(np: Any, x: Any, gain: Any) -> Any:
+    return np.cumsum(x * gain, axis=1) / x.sum(), x.min() - x.max()
+
+
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("program", [norm, rows, several, mean])
+@pytest.mark.parametrize("program", [norm, rows, several, mean, unit, softmax, running])
 def test_bits_of_numpy(
     program: Callable[..., Any], threads: int, dtype: str, by_python: list[Short], code: Any
 ) -> None:
@@ -118,7 +104,7 @@ def test_bits_of_numpy(
         way = f._known.last
         launches = len(way.launches)
         assert (COUNT.traced_calls, COUNT.native_launches) == (before[0] + 1, before[1] + launches)
-    assert (len(by_python) == before[2]) == (code is not None and launches == 1)
+    assert (len(by_python) == before[2]) == (code is not None)
     for seed, found in zip([s for s in range(12) if s % 3], held, strict=True):
         same(found, program(numpy, *drawn(seed, SHAPE, SHAPE[1], dtype=dtype)))
 
@@ -450,6 +436,13 @@ def test_nothing_is_kept(code: Any) -> None:
     for _ in range(500):
         f(a, gain)
     assert max(y - x for x, y in zip(before, counted(), strict=True)) < 40
+    more = np.compile(lambda x, gain: softmax(np, x, gain))
+    assert len(met(more, a, gain, calls=20).launches) > 1
+    counted()
+    before = counted()
+    for _ in range(500):
+        more(a, gain)
+    assert max(y - x for x, y in zip(before, counted(), strict=True)) < 40
     refs = sys.getrefcount(a.storage.value.buf)
     f(a, gain)
     after = sys.getrefcount(a.storage.value.buf)
@@ -546,3 +539,57 @@ def test_the_code_is_loaded_once_it_pays(monkeypatch: pytest.MonkeyPatch, code: 
     for _ in range(short.WRITING_PAYS):
         swift.hear()
     assert asked == [False, True] and swift.left == -1
+
+
+def laid(real: numpy.ndarray) -> dict[str, Callable[[], Any]]:
+    """Arrays with such elements, made anew each time, as loops do."""
+    one = np.array(real.reshape(-1))
+    longer = np.array(numpy.concatenate([real[:3], real, real[:2]]))
+    turned, back = np.array(real.T), np.array(real[::-1])
+    several = np.array(numpy.stack([real, real]))
+    theirs, below = np.asarray(real.copy()), np.asarray(numpy.concatenate([real[:1], real]))
+    return {
+        "backwards": lambda: back[::-1], "reshaped": lambda: one.reshape(real.shape),
+        "rows": lambda: longer[3:-2], "turned": lambda: turned.T, "one of several": lambda: several[1],
+        "NumPy's": lambda: theirs, "part of NumPy's": lambda: below[1:],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*laid(numpy.ones((3, 2)))][1:])     # (the first one takes several launches)
+def test_views_and_memory_of_others(name: str, by_python: list[Short], code: Any) -> None:
+    """They are known by where they lie, whichever object says so."""
+    f, (x, gain) = np.compile(lambda x, gain: norm(np, x, gain)), drawn(6, SHAPE, SHAPE[1])
+    make, k = laid(x)[name], np.array(gain)
+    np.evaluate(k)
+    met(f, make(), k)
+    before = len(by_python)
+    for _ in range(3):
+        same(f(make(), k), numpy.asarray(norm(numpy, numpy.asarray(make()), gain)))
+    assert (len(by_python) == before) == (code is not None)
+    for other in laid(x).values():              # in turn: each is another kind of calls, or lies elsewhere
+        same(f(other(), k), numpy.asarray(norm(numpy, numpy.asarray(other()), gain)))
+
+
+def test_what_is_found_outside(by_python: list[Short], code: Any) -> None:
+    """Arrays and numbers that the function finds by name are inputs as others."""
+    x, gain = drawn(6, SHAPE, SHAPE[1])
+    outside = {"gain": np.array(gain), "k": 2.0, "norm": norm, "np": np}
+    np.evaluate(outside["gain"])
+    made: dict[str, Any] = {}
+    exec("def f(x, y=1.0): return norm(np, x, gain) * k + y", outside, made)
+    f, a = np.compile(made["f"]), np.array(x)
+    met(f, a)
+    for k, y in ((2.0, 1.0), (3.5, 1.0), (-1.0, 4.0)):
+        outside["k"] = k
+        outside["gain"] = np.array(gain * k)
+        np.evaluate(outside["gain"])
+        before = len(by_python)
+        same(f(a, y), norm(numpy, x, gain * k) * k + y)
+        assert (len(by_python) == before) == (code is not None)
+    with pytest.raises(TypeError, match="positional argument"):
+        f(a, 1.0, 2.0)
+    with pytest.raises(TypeError, match="positional argument"):
+        f(a, 1.0, 2.0, outside["gain"])
+    del outside["k"]
+    with pytest.raises(NameError, match="k"):
+        f(a)

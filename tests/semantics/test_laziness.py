@@ -158,3 +158,16 @@ def test_borrowed_memory_is_read_late():
     assert not np.is_evaluated(b)
     assert not a.flags.writeable
     assert b.sum() == 2 * N
+
+
+@pytest.mark.parametrize("dtype", ["u4", "f8", "f2", "c16"])
+@pytest.mark.parametrize("n", [3, 100_000])
+def test_what_is_borrowed_is_read_only(n, dtype):
+    """Whether it stays memory itself or is in a storage; the lender's array is as it was."""
+    real = numpy.ones(n, dtype)
+    x = np.borrow(real)
+    with pytest.raises(ValueError, match="read-only"):
+        x[0] = 2
+    assert not x.flags.writeable and real.flags.writeable
+    real[0] = 3
+    assert x[0] == 3

@@ -1,0 +1,51 @@
+"""What tests of machine code for calls of compiled functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+from lazyarr.compiler import COMPILER
+from lazyarr.compiling import swift_replay
+from lazyarr.compiling.short import SWIFT
+from lazyarr.config import OBSERVED
+from lazyarr.sight_rows import Also
+
+SHAPE = (300, 1000)
+CODE: list[Any] = []
+
+
+@pytest.fixture(params=["machine code", "Python"])
+def code(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The code, which is there at once, and told of what comes round at once; or not at all."""
+    COMPILER.load()
+    if not CODE:
+        CODE.append(swift_replay.load(True))
+    if CODE[0] is None:
+        pytest.skip("objects lie otherwise here")
+    observed = OBSERVED.copy()
+    OBSERVED.clear()
+    monkeypatch.setattr("lazyarr.compiling.short.SETTLED", 1)
+    monkeypatch.setattr("lazyarr.compiling.short.LOOKED", 2)
+    monkeypatch.setattr(SWIFT, "left", -1)
+    monkeypatch.setattr(SWIFT, "code", CODE[0] if request.param == "machine code" else None)
+    yield SWIFT.code
+    assert not CODE[0].given.words[Also.BUSY]
+    OBSERVED[:] = observed
+
+
+def drawn(seed: int, *shapes: Any, dtype: str = "f8") -> list[numpy.ndarray]:
+    random = numpy.random.default_rng(seed)
+    return [random.uniform(-2, 2, shape).astype(dtype) for shape in shapes or (SHAPE,)]
+
+
+def same(found: Any, wanted: Any) -> None:
+    assert isinstance(found, tuple) == isinstance(wanted, tuple)
+    each = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+    for x, y in each:
+        real = numpy.asarray(x)
+        assert (real.shape, real.dtype, real.strides) == (y.shape, y.dtype, numpy.asarray(y).strides)
+        assert real.tobytes() == y.tobytes()
