@@ -308,8 +308,11 @@ def store(t: Tracer, target: Any, key: Any, value: Any) -> None:
     before = target.current()
     put = value.array if isinstance(value, Traced) else given(t, value)
     attempted(t, operator.setitem, target.array, index, put)
-    if number is not None and target.current() is not before:
-        link(t, target.array, number)
+    if target.current() is not before:
+        if number is not None:
+            link(t, target.array, number)
+    elif before.op is None:                     # (perhaps an argument, that nothing is written to)
+        raise t.refuse("it writes no element, which NumPy refuses where the array is read-only")
 
 
 def _holds(target: Traced, scalar: Traced) -> bool:

@@ -45,123 +45,165 @@ from lazyarr.sight_text import LAUNCHING, begin, signalled, timed
 from lazyarr.walk_words import MISSING
 
 
-def replayed(of: Any, name: str, argument: int) -> Sighted:
-    """The function; entries of arguments have so many words."""
-    f = Sighted(name, (), of, public=True)
-    row, args, options = f.load(f.load(f.args), DATA), f.load(f.args, 8), f.load(f.args, 16)
-    f.decline_if("ne", f.known(Also.BUSY), 0)
-    f.decline_if("eq", f.within("@fits", row, args, options), 0)
-    made, asked, held = f.variable(0), f.variable(0), list[str]()
-    begin(f, row)
+class _Call(Sighted):
+    """The function, whose steps are methods."""
 
-    def let_go() -> None:
+    def __init__(self, of: Any, name: str) -> None:
+        super().__init__(name, (), of, public=True)
+        self.row, self.arguments, self.options = (
+            self.load(self.load(self.args), DATA), self.load(self.args, 8), self.load(self.args, 16)
+        )  # fmt: skip
+        self.holds = False
+        """Are the values of arguments held from here on?"""
+
+    def let_go(self) -> None:
         """Of results, and of arguments once these are held."""
-        if held:
-            f.within("@drop", f.known(Also.VALUES), f.load(row, 8 * Row.VALUES))
-        f.within("@drop", f.known(Also.RESULTS), f.get(made))
-        f.store(0, f.words, 8 * Also.BUSY)
+        if self.holds:
+            self.within("@drop", self.known(Also.VALUES), self.load(self.row, 8 * Row.VALUES))
+        self.within("@drop", self.known(Also.RESULTS), self.get(self.taken))
+        self.store(0, self.words, 8 * Also.BUSY)
 
-    def stop_if(how: str, x: Any, y: Any, answer: str | int = 0) -> None:
-        with f.when(how, x, y):
-            let_go()
-            f.give(answer if answer == 0 else f.held(answer))       # type: ignore[arg-type]
+    def stop(self, answer: str | int = 0) -> None:
+        """End the call: an exception was raised, or an object is the answer."""
+        self.let_go()
+        self.give(answer if answer == 0 else self.held(answer))         # type: ignore[arg-type]
 
-    none, false = f.known(Word.NONE), f.known(Word.FALSE)
-    with f.listed(row, Replayed.RESULTS, Result.END) as at:
-        maker, memory = f.load(at, 8 * Result.MAKER), f.variable(0)
-        with f.when("ne", maker, 0):
-            f.set(asked, 1)
-            f.set(memory, f.of_c(Word.CALL, maker, 0, 0, 0))
-        with f.when("eq", maker, 0):
-            dtype, axes, flags = (f.load(at, 8 * word) for word in (Result.DTYPE, Result.AXES, Result.FLAGS))
-            kind, lengths = f.known(Word.REAL), f.add(at, 8 * Result.DIMS)
-            f.set(memory, f.of_c(Also.NEW_ARRAY, kind, f.held(dtype), axes, lengths, 0, 0, flags, 0))
-        stop_if("eq", f.get(memory), 0)
-        f.store(f.get(memory), f.nth(f.known(Also.RESULTS), f.get(made)))
-        f.set(made, f.add(f.get(made), 1))
-    with f.when("ne", f.get(asked), 0):         # (NumPy's arrays are none that Python collects garbage for)
-        stop_if("eq", f.within("@fits", row, args, options), 0, false)
-    with f.each(f.load(row, 8 * Row.VALUES)) as k:
-        f.on(Word.INCREF, f.value(k))
-    held.append(args)
-    run, told = f.load(row, 8 * Replayed.ENTRY), f.variable(0)
-    with f.when("ne", run, 0):
-        f.within("@saved", row, 1)
-        raised = f.within("@entered", row)
-        stop_if("eq", raised, MISSING, none)
-        with f.when("ne", f.by("and", raised, WARNED), 0):
-            f.within("@saved", row, 0)
-            let_go()
-            f.give(f.held(false))
-        with f.when("eq", f.by("and", f.load(row, 8 * Replayed.CALLS), COUNTED - 1), 0):
-            f.set(told, f.held(f.load(row, 8 * Row.NUMBER)))
-    with f.listed(row, Replayed.STAGES) as at:
-        stage = f.add(row, f.load(at))
-        with f.listed(stage, Stage.TAKES) as of_memory:
-            memory = f.of_c(Word.CALL, f.load(of_memory), 0, 0, 0)
-            stop_if("eq", memory, 0)
-            f.store(memory, f.nth(f.known(Also.RESULTS), f.get(made)))
-            f.set(made, f.add(f.get(made), 1))
-        launch = f.within("@chosen", stage)
-        stop_if("eq", launch, 0, none)
-        ran, took = timed(f, launch, args, let_go)
-        with f.when("ne", f.within("@raised", launch), 0):
-            f.on(Word.DECREF, took)
-            let_go()
-            f.give(f.held(false))
-        f.within("@count", launch, stage, ran, took)
-        with f.when("ne", signalled(f), 0):
-            f.on(Word.DECREF, took)
-            let_go()
-            f.give(0)
-        warming = f.variable(0)
-        with f.when("ne", f.load(stage, 8 * Row.WARMING), 0):
-            f.set(warming, f.held(f.load(stage, 8 * Row.NUMBER)))
-        stop_if("eq", f.within("@hear", f.get(warming), took), 0)
-        with f.listed(stage, Stage.ENDS) as ended:
-            place = f.nth(f.known(Also.RESULTS), f.load(ended))
-            over = f.load(place)
-            f.store(f.held(none), place)
-            f.on(Word.DECREF, over)
+    def stop_if(self, how: str, x: Any, y: Any, answer: str | int = 0) -> None:
+        with self.when(how, x, y):
+            self.stop(answer)
 
-    number, answer = f.variable(0), f.variable(f.load(row, 8 * Replayed.ANSWER))
-    with f.listed(row, Replayed.RESULTS, Result.END) as at:
-        place = f.nth(f.known(Also.RESULTS), f.get(number))
-        found = f.within("@given", at, f.load(place))
-        stop_if("eq", found, 0)
-        f.store(found, place)                   # (in the place of its memory, which it has taken)
-        f.set(number, f.add(f.get(number), 1))
-    constant = f.load(row, 8 * Replayed.ANSWER)
-    with f.when("ne", constant, 0):
-        f.on(Word.INCREF, constant)
-    with f.when("ne", f.load(row, 8 * Replayed.IS_TUPLE), 0):
-        count = f.load(row, 8 * Replayed.RESULTS)
-        f.set(answer, f.of_c(Word.NEW_TUPLE, count))
-        stop_if("eq", f.get(answer), 0)
-        with f.each(count) as k:
-            f.store(f.load(f.nth(f.known(Also.RESULTS), k)), f.nth(f.get(answer), k), ITEMS)
-    with f.when("eq", f.get(answer), 0):
-        f.set(answer, f.load(f.known(Also.RESULTS)))
-    results = f.load(row, 8 * Replayed.RESULTS)
-    first = f.nth(f.known(Also.RESULTS), results)
-    f.within("@drop", first, f.by("sub", f.get(made), results))
-    f.set(made, 0)                              # (results are the caller's)
-    let_go()
-    with f.when("ne", f.get(told), 0):          # (Python runs, and others may call this meanwhile)
-        heard = f.within("@hear", f.get(told), f.held(f.known(Word.ZERO)))
-        with f.when("eq", heard, 0):
-            f.on(Word.DECREF, f.get(answer))
-            f.give(0)
+    def result(self, number: str) -> str:
+        """The address of the word of a result, or of a temporary behind them."""
+        return self.nth(self.known(Also.RESULTS), number)
+
+    def begin(self) -> None:
+        """Refuse other calls; from here on no other one is under way."""
+        self.decline_if("ne", self.known(Also.BUSY), 0)
+        fits = self.within("@fits", self.row, self.arguments, self.options)
+        self.decline_if("eq", fits, 0)
+        self.taken, self.asked = self.variable(0), self.variable(0)
+        begin(self, self.row)
+        self.none, self.false = self.known(Word.NONE), self.known(Word.FALSE)
+
+    def note(self, memory: str) -> None:
+        """One result more, or a temporary."""
+        self.stop_if("eq", memory, 0)
+        self.store(memory, self.result(self.get(self.taken)))
+        self.set(self.taken, self.add(self.get(self.taken), 1))
+
+    def take_memory(self) -> None:
+        """For results; then all has to look as it did."""
+        with self.listed(self.row, Replayed.RESULTS, Result.END) as at:
+            maker, memory = self.load(at, 8 * Result.MAKER), self.variable(0)
+            with self.when("ne", maker, 0):
+                self.set(self.asked, 1)
+                self.set(memory, self.of_c(Word.CALL, maker, 0, 0, 0))
+            with self.when("eq", maker, 0):
+                dtype, axes, flags = (
+                    self.load(at, 8 * word) for word in (Result.DTYPE, Result.AXES, Result.FLAGS)
+                )
+                kind, lengths = self.known(Word.REAL), self.add(at, 8 * Result.DIMS)
+                given = kind, self.held(dtype), axes, lengths, 0, 0, flags, 0
+                self.set(memory, self.of_c(Also.NEW_ARRAY, *given))
+            self.note(self.get(memory))
+        with self.when("ne", self.get(self.asked), 0):      # (Python collects no garbage for NumPy's arrays)
+            fits = self.within("@fits", self.row, self.arguments, self.options)
+            self.stop_if("eq", fits, 0, self.false)
+        with self.each(self.load(self.row, 8 * Row.VALUES)) as k:
+            self.on(Word.INCREF, self.value(k))
+        self.holds = True
+
+    def enter(self) -> None:
+        """Run a small replay, if it is one."""
+        self.told = self.variable(0)
+        with self.when("ne", self.load(self.row, 8 * Replayed.ENTRY), 0):
+            self.within("@saved", self.row, 1)
+            raised = self.within("@entered", self.row)
+            self.stop_if("eq", raised, MISSING, self.none)
+            with self.when("ne", self.by("and", raised, WARNED), 0):
+                self.within("@saved", self.row, 0)
+                self.stop(self.false)
+            calls = self.load(self.row, 8 * Replayed.CALLS)
+            with self.when("eq", self.by("and", calls, COUNTED - 1), 0):
+                self.set(self.told, self.held(self.load(self.row, 8 * Row.NUMBER)))
+
+    def launch(self, stage: str) -> None:
+        """Run one of the launches of a large replay."""
+        with self.listed(stage, Stage.TAKES) as at:
+            self.note(self.of_c(Word.CALL, self.load(at), 0, 0, 0))
+        launch = self.within("@chosen", stage)
+        self.stop_if("eq", launch, 0, self.none)
+        ran, took = timed(self, launch, self.arguments, self.let_go)
+        with self.when("ne", self.within("@raised", launch), 0):
+            self.on(Word.DECREF, took)
+            self.stop(self.false)
+        self.within("@count", launch, stage, ran, took)
+        with self.when("ne", signalled(self), 0):
+            self.on(Word.DECREF, took)
+            self.stop()
+        warming = self.variable(0)
+        with self.when("ne", self.load(stage, 8 * Row.WARMING), 0):
+            self.set(warming, self.held(self.load(stage, 8 * Row.NUMBER)))
+        self.stop_if("eq", self.within("@hear", self.get(warming), took), 0)
+        with self.listed(stage, Stage.ENDS) as at:
+            place = self.result(self.load(at))
+            over = self.load(place)
+            self.store(self.held(self.none), place)
+            self.on(Word.DECREF, over)
+
+    def answer(self) -> str:
+        """What the call gives, of memory that the call has no more."""
+        number, answer = self.variable(0), self.variable(self.load(self.row, 8 * Replayed.ANSWER))
+        with self.listed(self.row, Replayed.RESULTS, Result.END) as at:
+            place = self.result(self.get(number))
+            found = self.within("@given", at, self.load(place))
+            self.stop_if("eq", found, 0)
+            self.store(found, place)            # (in the place of its memory, which it has taken)
+            self.set(number, self.add(self.get(number), 1))
+        constant, count = (self.load(self.row, 8 * word) for word in (Replayed.ANSWER, Replayed.RESULTS))
+        with self.when("ne", constant, 0):
+            self.on(Word.INCREF, constant)
+        with self.when("ne", self.load(self.row, 8 * Replayed.IS_TUPLE), 0):
+            self.set(answer, self.of_c(Word.NEW_TUPLE, count))
+            self.stop_if("eq", self.get(answer), 0)
+            with self.each(count) as k:
+                self.store(self.load(self.result(k)), self.nth(self.get(answer), k), ITEMS)
+        with self.when("eq", self.get(answer), 0):
+            self.set(answer, self.load(self.known(Also.RESULTS)))
+        self.within("@drop", self.result(count), self.by("sub", self.get(self.taken), count))
+        self.set(self.taken, 0)                  # (results are the caller's)
+        return answer
+
+    def tell(self, answer: str) -> None:
+        """Let kernels hear, if it is time; then Python runs, and others may call this meanwhile."""
+        with self.when("ne", self.get(self.told), 0):
+            heard = self.within("@hear", self.get(self.told), self.held(self.known(Word.ZERO)))
+            with self.when("eq", heard, 0):
+                self.on(Word.DECREF, self.get(answer))
+                self.give(0)
+
+
+def replayed(of: Any, name: str) -> Sighted:
+    """The function."""
+    f = _Call(of, name)
+    f.begin()
+    f.take_memory()
+    f.enter()
+    with f.listed(f.row, Replayed.STAGES) as at:
+        f.launch(f.add(f.row, f.load(at)))
+    answer = f.answer()
+    f.let_go()
+    f.tell(answer)
     f.give(f.get(answer))
     return f
 
 
 def text(of: Any, argument: int, name: str) -> str:
-    """The module: the function, and those that it calls."""
+    """The module: the function, and those that it calls; entries of arguments have so many words."""
     private: tuple[Callable[[Any], Making], ...] = (
         *LAUNCHING, lies, whole, same, _saved, _entered, _given,
     )  # fmt: skip
-    made = [*[make(of) for make in private], _fits(of, argument), replayed(of, name, argument)]
+    made = [*[make(of) for make in private], _fits(of, argument), replayed(of, name)]
     return "\n".join([each.text() for each in made])
 
 

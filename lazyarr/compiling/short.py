@@ -39,7 +39,7 @@ PAYS, WRITING_PAYS = 100, 100
 """Calls that Python does, after which machine code for them is looked for in the cache; and more, after which
 it is compiled, in 20 ms."""
 
-EACH_SMALL = 16
+EACH_SMALL = 8
 """Calls of small replays that count as one: they run nothing that drives Python out of the caches."""
 
 SETTLED, LOOKED = 4, 256

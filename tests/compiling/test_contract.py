@@ -653,3 +653,26 @@ def test_native_math_is_another_replay() -> None:
         with np.options(math=math, jit="always"):
             got = numpy.asarray(f(x)).tobytes()
             assert got == numpy.asarray(f.__wrapped__(np.array(x))).tobytes()
+
+
+def _itself(a, b):
+    a[...] = a
+    return -b
+
+
+def _no_part(a, b):
+    a[len(b) :] = b[:0]
+    return -b
+
+
+@pytest.mark.parametrize("program", [_itself, _no_part])
+def test_writes_that_move_nothing(program):
+    """Are NumPy's errors, too, where an array is read-only."""
+    f = np.compile(program)
+    for make in (np.array, numpy.array):
+        a, b = make([1.0, 2.0, 3.0]), make([4.0, 5.0, 6.0])
+        for _ in range(20):
+            assert f(a, b).tolist() == [-4, -5, -6]
+        a.flags.writeable = False
+        with pytest.raises(ValueError, match="read-only"):
+            f(a, b)
