@@ -42,6 +42,7 @@ def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Itera
     at_sight._noted.clear()
     monkeypatch.setattr(at_sight, "SETTLED", 1)
     monkeypatch.setattr(at_sight, "LOOKED", 2)
+    monkeypatch.setattr(SWIFT, "left", -1)      # (nobody loads it meanwhile)
     monkeypatch.setattr(SWIFT, "code", CODE[1] if swift else None)
     monkeypatch.setattr(SWIFT, "evaluate", CODE[1].evaluate if swift else None)
     with np.options(jit="always", plan="always", tier="2"):
