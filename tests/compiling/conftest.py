@@ -10,7 +10,7 @@ import pytest
 
 from lazyarr.compiler import COMPILER
 from lazyarr.compiling import swift_replay
-from lazyarr.compiling.short import SWIFT
+from lazyarr.compiling.short import SWIFT, Way
 from lazyarr.config import OBSERVED
 from lazyarr.sight_rows import Also
 
@@ -49,3 +49,21 @@ def same(found: Any, wanted: Any) -> None:
         real = numpy.asarray(x)
         assert (real.shape, real.dtype, real.strides) == (y.shape, y.dtype, numpy.asarray(y).strides)
         assert real.tobytes() == y.tobytes()
+
+
+def heard(kind: type[Way], monkeypatch: pytest.MonkeyPatch) -> list[Way]:
+    """The ways of a kind by which Python does calls from now on."""
+    found: list[Way] = []
+    hear: Any = kind._hear          # type: ignore[attr-defined]
+    monkeypatch.setattr(kind, "_hear", lambda self: (found.append(self), hear(self)))
+    return found
+
+
+def met_by(kind: type[Way], f: Any, *args: Any, calls: int = 6) -> Any:
+    """The way of a kind by which a function goes, after some calls."""
+    for _ in range(calls):
+        f(*args)
+    way = f._known.last
+    assert isinstance(way, kind)
+    assert (way.row is not None) == (SWIFT.code is not None)
+    return way

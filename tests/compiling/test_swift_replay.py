@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy
@@ -16,14 +17,15 @@ import pytest
 import lazyarr as np
 from lazyarr.arrays import plain
 from lazyarr.compiling import short, swift_replay
-from lazyarr.compiling.short import SWIFT, Short
+from lazyarr.compiling.short import Short, Way
 from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.sight_rows import MOST_VALUES, Also
 from lazyarr.values import LEDGER, Buffer
-from tests.compiling.conftest import SHAPE, drawn, same
+from tests.compiling.conftest import SHAPE, drawn, heard, met_by, same
 from tests.crowd import numbered_at_once
 
+met = partial(met_by, Short)
 pytestmark = pytest.mark.usefixtures("code", "compiled")
 
 
@@ -37,21 +39,8 @@ def compiled() -> Iterator[None]:
 
 
 @pytest.fixture
-def by_python(monkeypatch: pytest.MonkeyPatch) -> list[Short]:
-    """The ways by which Python did a call."""
-    found: list[Short] = []
-    monkeypatch.setattr(Short, "_hear", lambda self, hear=Short._hear: (found.append(self), hear(self)))
-    return found
-
-
-def met(f: Any, *args: Any, calls: int = 6) -> Short:
-    """The short way, after some calls."""
-    for _ in range(calls):
-        f(*args)
-    way = f._known.last
-    assert isinstance(way, Short)
-    assert (way.row is not None) == (SWIFT.code is not None)
-    return way
+def by_python(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
+    return heard(Short, monkeypatch)
 
 
 def norm(np: Any, x: Any, gain: Any) -> Any:
@@ -87,7 +76,7 @@ def running(np: Any, x: Any, gain: Any) -> Any:
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("program", [norm, rows, several, mean, unit, softmax, running])
 def test_bits_of_numpy(
-    program: Callable[..., Any], threads: int, dtype: str, by_python: list[Short], code: Any
+    program: Callable[..., Any], threads: int, dtype: str, by_python: list[Way], code: Any
 ) -> None:
     """Whatever arrays a call gives, whether results' pages are warm, or held elsewhere."""
     f, held = np.compile(lambda x, gain: program(np, x, gain)), list[Any]()
@@ -235,7 +224,7 @@ def test_rows_say_what_names_meant_when_the_function_was_traced(code: Any) -> No
     assert refers is not None and not goes(row)
 
 
-def test_other_arguments(by_python: list[Short], code: Any) -> None:
+def test_other_arguments(by_python: list[Way], code: Any) -> None:
     """Other layouts, types, pending, shared and foreign arrays: each as the function itself has it."""
     f = np.compile(lambda x, gain: x * gain - 1)
     x, gain = drawn(2, SHAPE, SHAPE[1])
@@ -286,7 +275,7 @@ def test_types_of_results_go_by_those_of_arguments(code: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
-def test_numbers(dtype: str, by_python: list[Short], code: Any) -> None:
+def test_numbers(dtype: str, by_python: list[Way], code: Any) -> None:
     """Numbers of the call: of the type before, at the limits of kernels' types, and of other types."""
     f, (x,) = np.compile(lambda x, k: x * k + 1), drawn(4, dtype=dtype)
     a = np.array(x)
@@ -355,7 +344,7 @@ def test_flagged_calls_are_not_looked_at_again(code: Any) -> None:
 
 
 @pytest.mark.parametrize("count", [MOST_VALUES, MOST_VALUES + 1, 3 * MOST_VALUES])
-def test_so_many_arguments(count: int, by_python: list[Short], code: Any) -> None:
+def test_so_many_arguments(count: int, by_python: list[Way], code: Any) -> None:
     """There is room for some; calls with more are Python's."""
     space: dict[str, Any] = {}
     exec(f"def f({', '.join(f'a{k}' for k in range(count))}):\n    return a0 * 2 + a{count - 1}", space)
@@ -556,7 +545,7 @@ def laid(real: numpy.ndarray) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.mark.parametrize("name", [*laid(numpy.ones((3, 2)))][1:])     # (the first one takes several launches)
-def test_views_and_memory_of_others(name: str, by_python: list[Short], code: Any) -> None:
+def test_views_and_memory_of_others(name: str, by_python: list[Way], code: Any) -> None:
     """They are known by where they lie, whichever object says so."""
     f, (x, gain) = np.compile(lambda x, gain: norm(np, x, gain)), drawn(6, SHAPE, SHAPE[1])
     make, k = laid(x)[name], np.array(gain)
@@ -570,7 +559,7 @@ def test_views_and_memory_of_others(name: str, by_python: list[Short], code: Any
         same(f(other(), k), numpy.asarray(norm(numpy, numpy.asarray(other()), gain)))
 
 
-def test_what_is_found_outside(by_python: list[Short], code: Any) -> None:
+def test_what_is_found_outside(by_python: list[Way], code: Any) -> None:
     """Arrays and numbers that the function finds by name are inputs as others."""
     x, gain = drawn(6, SHAPE, SHAPE[1])
     outside = {"gain": np.array(gain), "k": 2.0, "norm": norm, "np": np}

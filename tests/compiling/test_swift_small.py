@@ -7,18 +7,20 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy
 import pytest
 
 import lazyarr as np
-from lazyarr.compiling.short import SWIFT, Last
+from lazyarr.compiling.short import Last, Way
 from lazyarr.compiling.small import Small
 from lazyarr.config import OBSERVED
 from lazyarr.counters import COUNT
-from tests.compiling.conftest import drawn, same
+from tests.compiling.conftest import drawn, heard, met_by, same
 
+met = partial(met_by, Last)
 pytestmark = pytest.mark.usefixtures("code", "planned")
 
 
@@ -29,21 +31,8 @@ def planned() -> Iterator[None]:
 
 
 @pytest.fixture
-def by_python(monkeypatch: pytest.MonkeyPatch) -> list[Last]:
-    """The ways by which Python did a call."""
-    found: list[Last] = []
-    monkeypatch.setattr(Last, "_hear", lambda self, hear=Last._hear: (found.append(self), hear(self)))
-    return found
-
-
-def met(f: Any, *args: Any, calls: int = 6) -> Last:
-    """The way to a small replay, after some calls."""
-    for _ in range(calls):
-        f(*args)
-    way = f._known.last
-    assert isinstance(way, Last)
-    assert (way.row is not None) == (SWIFT.code is not None)
-    return way
+def by_python(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
+    return heard(Last, monkeypatch)
 
 
 PROGRAMS: dict[str, Callable[..., Any]] = {
@@ -75,7 +64,7 @@ def test_bits_of_numpy(name: str, shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [np.array, numpy.array])
-def test_nothing_of_pythons_runs(kind: Any, by_python: list[Last], code: Any) -> None:
+def test_nothing_of_pythons_runs(kind: Any, by_python: list[Way], code: Any) -> None:
     """Kernels and calls are counted as Python counts them; results are of the types that it gives."""
     f = np.compile(lambda x, y, k: (x * y + k, np.sqrt(abs(x)).sum()))
     x, y = map(kind, drawn(1, 50, 50))
@@ -137,7 +126,7 @@ def test_other_arguments() -> None:
     assert f._known.last is way
 
 
-def test_defaults_and_names(by_python: list[Last], code: Any) -> None:
+def test_defaults_and_names(by_python: list[Way], code: Any) -> None:
     """Arguments that are not given, or by name, are as known as others."""
 
     def f(x: Any, k: float = 2.0, *, shift: float = 0.5) -> Any:
@@ -165,7 +154,7 @@ def test_defaults_and_names(by_python: list[Last], code: Any) -> None:
     same(g(a), x - 7.0)
 
 
-def test_what_counts_by_its_value(by_python: list[Last], code: Any) -> None:
+def test_what_counts_by_its_value(by_python: list[Way], code: Any) -> None:
     """An axis, a flag, a name: another one is another kind of calls."""
     f = np.compile(lambda x, axis, keepdims, dtype: x.sum(axis=axis, keepdims=keepdims, dtype=dtype))
     (x,) = drawn(3, (6, 5))
@@ -294,7 +283,7 @@ def test_threads() -> None:
     assert not wrong
 
 
-def test_shapes_in_turn(by_python: list[Last], code: Any) -> None:
+def test_shapes_in_turn(by_python: list[Way], code: Any) -> None:
     """Some shapes that take turns are all known; of more, the last ones."""
     f = np.compile(lambda x, k: (x * k - 1, x.sum()))
     for count in (2, 8, 12):
@@ -352,7 +341,7 @@ def both(x: Any, y: Any) -> None:
 
 @pytest.mark.parametrize("kind", [np.array, numpy.array])
 @pytest.mark.parametrize("program", [decay, inner, both])
-def test_writes(program: Callable[..., Any], kind: Any, by_python: list[Last], code: Any) -> None:
+def test_writes(program: Callable[..., Any], kind: Any, by_python: list[Way], code: Any) -> None:
     """Arguments are written to as the function itself does, also parts of them, and of others' memory."""
     f = np.compile(program)
     for layout in (lambda z: z, lambda z: z[::-1], lambda z: z[:, 1:-2], lambda z: z.T):
