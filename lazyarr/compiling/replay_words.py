@@ -113,7 +113,7 @@ SINGLE, INFINITE = (int(numpy.float64(x).view("i8")) for x in (numpy.finfo("f").
 class Argument(IntEnum):
     KIND = 0
     SEEN = 1
-    """The geometry, or the type."""
+    """The geometry, the type, or the object itself."""
     CARE = 2
     """Bits that the address of plain memory must not have; of a number a `Care`."""
     LOOK = 3

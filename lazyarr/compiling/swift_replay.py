@@ -128,16 +128,16 @@ def row_of(way: Way) -> tuple[numpy.ndarray, Rows] | None:
     if max(len(way.looks), len(returned), len(kinds)) > MOST_VALUES:
         return None
     row = Rows(Replayed.END)
-    arguments, guarded = [_argument(row, look) for look in way.looks], _guards(row, way.known)
-    if None in arguments or guarded is None:
+    arguments = [found for look in way.looks if (found := _argument(row, look)) is not None]
+    guarded = _guards(row, way.known)
+    if len(arguments) < len(way.looks) or guarded is None:
         return None
     for argument, kind in kinds:
-        arguments[argument][Argument.CARE] |= CARE[kind]        # type: ignore[index]
+        arguments[argument][Argument.CARE] |= CARE[kind]
     row.words[Row.OPTIONS], row.words[Row.VALUES] = row.refer(way.options), len(way.looks)
-    row.words[Row.NUMBER] = row.refer(way)
     row.words[Replayed.IS_TUPLE] = replay.result.kind == "tuple"
     row.words[Replayed.ANSWER] = row.refer(NOTHING) if replay.result.kind == "constant" else 0
-    row.put(0, Replayed.ARGUMENTS, arguments)       # type: ignore[arg-type]
+    row.put(0, Replayed.ARGUMENTS, arguments)
     row.put(0, Replayed.FIELDS, guarded[0])
     row.put(0, Replayed.NAMES, guarded[1])
     results = [
@@ -161,6 +161,7 @@ def _enter(row: Rows, way: Way, kinds: Sequence[tuple[int, Number]]) -> None:
     given += [[Source.RESULT, k, 0] for k in range(len(replay.makes))]
     given += [[Source.NUMBER, k, kind] for k, kind in kinds]
     row.words[Replayed.ENTRY], row.words[Replayed.BLOCK] = replay.entry, row.refer(block)
+    row.words[Row.NUMBER] = row.refer(way)
     row.words[Replayed.KERNELS], row.words[Replayed.OPS] = replay.kernels, replay.ops
     row.put(0, Replayed.GIVEN, given)
     row.put(0, Replayed.COUNTS, [[word] for word in replay.counts])
@@ -288,11 +289,14 @@ def _numbers(way: Any) -> list[tuple[int, Number]] | None:
     else:
         some = [each for once in way.launches for each in once.filled if each is not None]
         linked = [(number, type_) for each in some for _, number, type_ in each.numbers]
-    places = [(replay.numbers.inputs[number], type_) for number, type_ in linked]
-    kinds = [BECOMES.get((way.looks[place], type_)) for place, type_ in places]
-    if None in kinds:
-        return None
-    return [(place, kind) for (place, _), kind in zip(places, kinds, strict=True)]      # type: ignore[misc]
+    found = list[tuple[int, Number]]()
+    for number, type_ in linked:
+        place = replay.numbers.inputs[number]
+        kind = BECOMES.get((way.looks[place], type_))
+        if kind is None:
+            return None
+        found.append((place, kind))
+    return found
 
 
 def _launch(row: Rows, filled: Filled, short: Short, results: dict[int, tuple[int, list[int]]]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy
@@ -49,6 +50,18 @@ def same(found: Any, wanted: Any) -> None:
         real = numpy.asarray(x)
         assert (real.shape, real.dtype, real.strides) == (y.shape, y.dtype, numpy.asarray(y).strides)
         assert real.tobytes() == y.tobytes()
+
+
+def same_and_warned(ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
+    """The same results, with the same warnings."""
+    results, said = list[Any](), list[set[str]]()
+    for call in (ours, theirs):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            results.append(call())
+        said.append({str(w.message) for w in caught})
+    same(*results)
+    assert said[0] == said[1]
 
 
 def heard(kind: type[Way], monkeypatch: pytest.MonkeyPatch) -> list[Way]:

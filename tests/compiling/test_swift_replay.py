@@ -22,7 +22,7 @@ from lazyarr.config import OBSERVED, plan_key
 from lazyarr.counters import COUNT
 from lazyarr.sight_rows import MOST_VALUES, Also
 from lazyarr.values import LEDGER, Buffer
-from tests.compiling.conftest import SHAPE, drawn, heard, met_by, same
+from tests.compiling.conftest import SHAPE, drawn, heard, met_by, same, same_and_warned
 from tests.crowd import numbered_at_once
 
 met = partial(met_by, Short)
@@ -284,14 +284,7 @@ def test_numbers(dtype: str, by_python: list[Way], code: Any) -> None:
     for given in (floats, ints, floats[::-1], ints[::-1]):
         f(a, given[0] + 1)
         for k in given:
-            with warnings.catch_warnings(record=True) as ours:
-                warnings.simplefilter("always")
-                found = f(a, k)
-            with warnings.catch_warnings(record=True) as theirs:
-                warnings.simplefilter("always")
-                wanted = x * k + 1
-            same(found, wanted)
-            assert {str(w.message) for w in ours} == {str(w.message) for w in theirs}
+            same_and_warned(lambda k=k: f(a, k), lambda k=k: x * k + 1)
     others = (True, numpy.float32(0.1), 7.5, 1j, numpy.int8(3), 5)
     for k in others * 3:
         same(f(a, k), x * k + 1)
